@@ -144,7 +144,7 @@ def _run(options: Options, linked: LinkedGpus | None, errors: LastErrors, opened
     kept.changed = agent.health_changed
     server = OldestServer(cluster.refusal, partial(metrics.set, "server_unsupported"), time.sleep)
     on_end(lambda: _end(server, agent, chosen))
-    status = _state(options, agent, publications, errors, chosen).status
+    status = _state(options, agent, publications, errors, chosen, kept=kept).status
     log_on_signal(status)
     _serve(options, metrics, (agent, server), status, opened)
     _publish(server, agent)
@@ -194,6 +194,8 @@ def _state(
     publications: Sequence[Publication],
     errors: LastErrors,
     chosen: ChosenMachine,
+    *,
+    kept: KeptHealth,
 ) -> AgentState:
     return AgentState(
         agent=agent,
@@ -204,6 +206,8 @@ def _state(
         clock=time.monotonic,
         began_at=time.monotonic(),
         hung=chosen.hung.all,
+        wall=time.time,
+        kept=kept,
     )
 
 

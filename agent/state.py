@@ -11,8 +11,12 @@ from dataclasses import dataclass
 from math import isinf
 from typing import Final
 
+from agent.health.findings import Findings
+from agent.health.status import causes_table
+from agent.health.tainted import judged, tainting
 from agent.inventory.names import gpu_name
 from agent.publishing.forms import Found
+from agent.publishing.health.kept import KeptHealth
 from agent.publishing.loop import Agent
 from agent.publishing.publication import Publication
 from daemon.logs import level
@@ -21,7 +25,8 @@ from daemon.status.last_errors import LastErrors
 from daemon.status.page import Row, Status, Table, duration
 
 KNOWN: Final = (
-    "devices, what is withheld or tainted and why, slices, calls that hang, what waits, the last errors"
+    "devices, what is withheld or tainted and why, causes of ill health, slices, calls that hang, "
+    "what waits, the last errors"
 )
 
 
@@ -29,8 +34,9 @@ KNOWN: Final = (
 class AgentState:
     """What one agent knows.
 
-    Shape: ``hung`` returns the calls into the driver that hang, each with its age in seconds.
-    Units: ``clock`` seconds, ``began_at`` seconds of it.
+    Shape: ``hung`` returns the calls into the driver that hang, each with its age in seconds; ``kept`` what
+           is known of the health of devices.
+    Units: ``clock`` seconds, ``began_at`` seconds of it, ``wall`` seconds since 1970.
     """
 
     agent: Agent
@@ -41,10 +47,14 @@ class AgentState:
     clock: Callable[[], float]
     began_at: float
     hung: Callable[[], Iterable[tuple[str, float]]]
+    wall: Callable[[], float]
+    kept: KeptHealth
 
     def status(self) -> Status:
         """Return what is known now."""
         found, allocator = self.agent.found, self.agent.allocator
+        state, rules = self.kept.state, self.kept.rules
+        health = {} if found is None else judged(found.devices, found.instances, state, rules)
         facts = {
             "program": "agent",
             "version": release(),
@@ -58,32 +68,16 @@ class AgentState:
         return Status(
             facts,
             (
-                Table("devices", ("COUNT", "STATE", "KIND"), self._devices(found), _device_cells),
+                Table("devices", ("COUNT", "STATE", "KIND"), _devices(found, health), _device_cells),
                 Table("slices", ("SLICES", "DEVICES", "KIND"), list(self._slices()), _slice_cells),
                 Table("withheld", ("KIND", "DEVICE"), list(_withheld(found)), _withheld_cells),
                 Table("health", ("STATE", "DEVICE"), list(_health(found)), _health_cells),
+                causes_table(health, rules, self.wall()),
                 Table("calls", ("AGE", "CALL"), list(self._calls()), _call_cells),
                 Table("waiting", ("WHAT",), list(self._waiting()), lambda row: (row["what"],)),
                 self.errors.table(),
             ),
         )
-
-    def _devices(self, found: Found | None) -> list[Row]:
-        """Return how many devices there are, by kind and state."""
-        if found is None:
-            return []
-        devices, tainted = found.devices, found.in_the_way.devices
-        states = Counter(
-            (
-                kind,
-                "unreadable" if name in devices.remembered else "tainted" if name in tainted else "offered",
-            )
-            for name, kind in devices.kinds.items()
-        )
-        states.update((one.kind, "withheld") for one in devices.withheld)
-        states.update([("gpu", "not in the driver")] * len(devices.unlisted))
-        counted = sorted((key, count) for key, count in states.items() if count)
-        return [{"kind": kind, "state": state, "count": count} for (kind, state), count in counted]
 
     def _slices(self) -> Iterator[Row]:
         for publication in self.publications:
@@ -107,6 +101,24 @@ class AgentState:
                 yield {"what": f"{kind}s {what} in {duration(due_s)}"}
             for why in publication.told:
                 yield {"what": why}
+
+
+def _devices(found: Found | None, health: Findings) -> list[Row]:
+    """Return how many devices there are, by kind and state."""
+    if found is None:
+        return []
+    devices, tainted = found.devices, {*found.in_the_way.devices, *tainting(health)}
+    states = Counter(
+        (
+            kind,
+            "unreadable" if name in devices.remembered else "tainted" if name in tainted else "offered",
+        )
+        for name, kind in devices.kinds.items()
+    )
+    states.update((one.kind, "withheld") for one in devices.withheld)
+    states.update([("gpu", "not in the driver")] * len(devices.unlisted))
+    counted = sorted((key, count) for key, count in states.items() if count)
+    return [{"kind": kind, "state": state, "count": count} for (kind, state), count in counted]
 
 
 def _withheld(found: Found | None) -> Iterator[Row]:

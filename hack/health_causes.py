@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from agent.health.causes import TABLE, Cause, Row
+from agent.health.rules import HealthRules
+from agent.health.status import ends
 from agent.health.xids import CATALOG, LAST, OTHERWISE, READ, SOURCE, XIDS
 
 PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "health.md"
@@ -56,7 +58,8 @@ def rows() -> Iterator[str]:
     yield "|---|---|---|---|---|---|"
     for cause in Cause:
         row = TABLE[cause]
-        cells = (f"`{cause}`", _meaning(cause, row), row.severity, row.scope, _heals(row), row.remedy)
+        healed = ends(cause, HealthRules())
+        cells = (f"`{cause}`", _meaning(cause, row), row.severity, row.scope, healed, row.remedy)
         yield f"| {' | '.join(cells)} |"
 
 
@@ -90,12 +93,6 @@ def in_ranges(numbers: Iterable[int]) -> str:
 def _meaning(cause: Cause, row: Row) -> str:
     xids = [xid for xid, known in XIDS.items() if known is cause]
     return f"{row.meaning} (XID {in_ranges(xids)})" if xids else row.meaning
-
-
-def _heals(row: Row) -> str:
-    if row.quiet_s is None:
-        return row.heals
-    return f"it has not come again for {row.quiet_s / 60:g} minutes"
 
 
 if __name__ == "__main__":

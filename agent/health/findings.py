@@ -7,7 +7,7 @@ that has some, the worst first. Agent and plugin call this with the same state.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
@@ -39,7 +39,8 @@ Instances = Mapping[tuple[GpuUuid, int], MigSpec]
 class Finding:
     """One cause that concerns a device.
 
-    Shape: ``xids`` by number, empty for causes that are none. Units: ``since_s`` seconds since 1970.
+    Shape: ``xids`` by number, empty for causes that are none; ``times`` how often it came, by which findings
+           do not differ. Units: ``since_s`` seconds since 1970.
     """
 
     cause: Cause
@@ -47,6 +48,7 @@ class Finding:
     since_s: float
     xids: tuple[int, ...] = ()
     detail: str = ""
+    times: int = field(default=1, compare=False)
 
     @property
     def keeps_pods_away(self) -> bool:
@@ -124,6 +126,7 @@ def _finding(cause: Cause, troubles: list[tuple[Key, Trouble]], rules: HealthRul
         min(trouble.since_s for _, trouble in troubles),
         tuple(sorted(xids, key=lambda xid: (-rules.severity(cause, xid).rank, xid))),
         "; ".join(details),
+        sum(trouble.times for _, trouble in troubles),
     )
 
 

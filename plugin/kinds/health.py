@@ -13,6 +13,7 @@ from enum import StrEnum
 from agent.hardware.errors import HardwareError
 from agent.hardware.ports import Readers
 from agent.health.findings import Finding, Findings
+from agent.health.rules import HealthRules
 from agent.inventory.published import PublishedDevice
 from plugin.kinds.registry import KINDS
 from plugin.machine.known_health import KnownHealth
@@ -60,6 +61,8 @@ class HealthReader:
         self._known: dict[DeviceName, PublishedDevice] = {}
         self.last: tuple[DeviceHealth, ...] = ()
         """What was read last; empty while nobody asks."""
+        self.last_findings: Findings = {}
+        """What the agent's rules found wrong with devices when somebody asked last."""
 
     def news(self) -> object:
         """Return another value whenever the agent has heard something new: it is time to read."""
@@ -67,7 +70,13 @@ class HealthReader:
 
     def findings(self) -> Findings:
         """Return what the agent's rules find wrong with devices, of all that were ever described."""
-        return self._known_health.findings(self._all_known())
+        self.last_findings = found = self._known_health.findings(self._all_known())
+        return found
+
+    @property
+    def rules(self) -> HealthRules:
+        """Return the rules by which health is judged."""
+        return self._known_health.rules
 
     def read(self) -> tuple[DeviceHealth, ...]:
         """Return every device that was ever described, in the order in which they appeared."""
@@ -83,6 +92,7 @@ class HealthReader:
         except HardwareError as error:
             return tuple(DeviceHealth(pool, str(name), Health.UNKNOWN, str(error)) for name in known)
         gone, found = self._gone(), self._known_health.findings(known)
+        self.last_findings = found
         why = {
             name: KINDS.of_published(device).why_ill(device, seen) or gone.get(name, "")
             for name, device in known.items()

@@ -39,6 +39,11 @@ class KnownHealth:
         self._identity: Identity = None
         self._state = HealthState()
 
+    @property
+    def rules(self) -> HealthRules:
+        """Return the rules that count now."""
+        return self._rules()
+
     def news(self) -> object:
         """Return another value whenever the agent has written something new, or other rules count."""
         return self._identity_now(), self._rules()

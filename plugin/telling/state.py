@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from agent.health.status import causes_table
 from daemon.logs import level
 from daemon.metrics.registry import release
 from daemon.status.last_errors import LastErrors
@@ -26,8 +27,8 @@ from plugin.kinds.health import Health
 from scheduler_core.model.claim import ClaimUid
 
 KNOWN: Final = (
-    "devices, claims with their age, locks and who holds them, calls that hang, quarantine, what is ill, "
-    "what waits, the last errors"
+    "devices, claims with their age, locks and who holds them, calls that hang, quarantine, what is ill and "
+    "why, what waits, the last errors"
 )
 _QUARANTINED: Final = "quarantined"
 
@@ -61,6 +62,7 @@ class PluginState:
             "running_for": duration(self.clock() - self.began_at),
             "log_level": level(),
         }
+        health = self.driver.health
         try:
             census = self.store.census()
         except PluginError as error:
@@ -75,6 +77,7 @@ class PluginState:
                 Table("calls", ("HANGS", "AGE", "CALL"), list(self._calls()), _call_cells),
                 Table("quarantine", ("CLAIM",), list(_quarantine(census)), _quarantine_cells),
                 Table("health", ("HEALTH", "DEVICE"), list(self._health()), _health_cells),
+                causes_table(health.last_findings, health.rules, self.wall()),
                 Table("waiting", ("WHAT",), list(self._waiting(census)), lambda row: (row["what"],)),
                 self.errors.table(),
             ),

@@ -72,7 +72,6 @@ class Killer:
                 killed = self._kill(names)
                 left += [name for name in names if name not in killed]  # what did not run has its turn later
             except ControlError as error:
-                self._say(f"PROBLEM: {error}")
                 self._report.problem(str(error))
                 self._say(f"PROBLEM: {error}")
 

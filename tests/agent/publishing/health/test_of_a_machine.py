@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,6 +20,8 @@ from agent.inventory.describer import Describer
 from agent.publishing.forms import Form, Found, Verdict, documents
 from agent.publishing.health.kept import HealthClocks, KeptHealth
 from agent.publishing.health.watch import HealthSources, HealthWatch
+from agent.state import AgentState
+from daemon.status.last_errors import LastErrors
 
 
 class Once(threading.Event):
@@ -81,6 +84,23 @@ class Site:
         self.simulated.reset_gpu(self.gpus[gpu])
         self.turn()
 
+    def status(self):
+        """Return the status of an agent that found this machine."""
+        inventory = discover(self.readers, "node-1")
+        found = Found.of(inventory, self.describer.devices(inventory))
+        return AgentState(
+            agent=SimpleNamespace(found=found, allocator="", is_ready=True),
+            publications=(),
+            node="node-1",
+            driver="tangram.dev",
+            errors=LastErrors(),
+            clock=lambda: self.now,
+            began_at=0.0,
+            hung=tuple,
+            wall=lambda: self.now,
+            kept=self.kept,
+        ).status()
+
     def tainted(self):
         inventory = discover(self.readers, "node-1")
         found = Found.of(inventory, self.describer.devices(inventory))
@@ -114,6 +134,27 @@ def test_a_gpu_that_falls_off_the_bus_is_tainted_and_after_a_reset_it_is_well(si
     site.reset(0)
 
     assert site.tainted() == {}
+
+
+def test_the_status_tells_each_cause_with_its_devices_and_how_often_it_came(site):
+    site.inject("gpu-1:xid=48")
+    site.inject("gpu-1:xid=48")
+    site.now += 60.0
+
+    status = site.status()
+
+    (row,) = [one for one in status.json()["causes"] if one["cause"] == "xid-reset"]
+    assert (row["severity"], row["times"], row["xids"]) == ("no-new-pods", 2, [48])
+    assert row["age_seconds"] > 60.0
+    assert row["devices"][0] == "gpu-1"
+    assert set(row["devices"]) == site.tainted().keys()
+    counted = {(one["kind"], one["state"]): one["count"] for one in status.json()["devices"]}
+    assert (counted["gpu", "tainted"], counted["gpu", "offered"]) == (1, 7)
+    assert "what ends it: a reset of the GPU" in " ".join(status.text().split())
+
+
+def test_the_status_tells_no_cause_of_a_machine_that_is_well(site):
+    assert site.status().json()["causes"] == []
 
 
 @pytest.mark.parametrize(
