@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -89,6 +90,7 @@ def _least_version(record: Record) -> int:
     return max((device.record_version for device in record.devices), default=1)
 
 
+@lru_cache(maxsize=16)  # claims of one call read each other's records while these grow, with the same bytes
 def decode(data: bytes, uid: ClaimUid) -> Reading:
     """Read a record's file, of which the last whole line counts.
 

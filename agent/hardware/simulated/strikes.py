@@ -79,8 +79,8 @@ def struck(state: State, call: Call, number: int | None) -> tuple[State, Blow]:
     Shape: ``number`` of the GPU or NIC, None for a call that concerns no single one.
     """
     blow, left = Blow(), []
-    for fault in faults_of(state):
-        match fault:
+    for text in state.faults:
+        match fault := parse_fault(text):
             case Slow() if _aims_at(fault, call, number):
                 blow = replace(blow, delay_s=blow.delay_s + fault.seconds)
                 left.extend(_spent(fault))
@@ -88,7 +88,7 @@ def struck(state: State, call: Call, number: int | None) -> tuple[State, Blow]:
                 blow = replace(blow, outcome=fault)
                 left.extend(_spent(fault))
             case _:
-                left.append(str(fault))
+                left.append(text)
     return changed(state, faults=tuple(left)), blow
 
 
