@@ -81,6 +81,35 @@ def test_a_name_that_does_not_exist_would_be_found(wrong: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "wrong",
+    [
+        "sum(tangram_agent_gpus_found",
+        "rate(tangram_agent_failures_total)",
+        "sum by node (tangram_agent_gpus_found)",
+        "tangram_agent_gpus_found{node=a}",
+        "raet(tangram_agent_failures_total[5m])",
+        "increase(tangram_agent_failures_total[5x]) > 3",
+    ],
+)
+def test_an_expression_that_prometheus_would_refuse_would_be_found(wrong: str) -> None:
+    with pytest.raises(ValueError, match=r"\w"):
+        test_every_metric_and_label_of_a_rule_or_panel_exists("a rule", wrong)
+
+
+def test_the_queries_of_the_documents_can_be_asked() -> None:
+    page = (MANIFESTS.parents[1] / "docs/metrics.md").read_text()
+    known = {*series(), *(rule["record"] for rule in rules() if "record" in rule)}
+
+    blocks = re.findall(r"```(\w*)\n(.*?)```", page, re.DOTALL)
+    queries = [text.strip() for language, text in blocks if not language]
+
+    assert queries
+    for query in queries:
+        own = {one.metric for one in metrics_of(query) if not one.metric.startswith("DCGM_")}
+        assert own <= known, query
+
+
+@pytest.mark.parametrize(
     "rule", [rule for rule in rules() if "alert" in rule], ids=lambda rule: rule["alert"]
 )
 def test_every_alert_says_how_bad_it_is_what_is_wrong_and_what_to_do(rule: dict[str, Any]) -> None:
