@@ -204,6 +204,13 @@ class DriverFiles(Protocol):
         """Return the capability nodes of a GI and its CI. Raises: NotFound."""
         ...
 
+    def shows_instance(self, minor: int, gi_id: int, ci_id: int) -> bool:
+        """Whether the kernel shows the capability of a CI now. It costs one call of the kernel, and no GPU.
+
+        A driver that reuses ids shows another instance in the place of the one that was meant.
+        """
+        ...
+
     def monitoring_nodes(self, minor: int) -> tuple[DeviceNode, ...]:
         """Return the capability node of a monitor and those of a GPU's present MIG instances, by number.
 

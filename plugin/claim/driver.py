@@ -11,6 +11,7 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from functools import partial
 from typing import Final
 
 from agent.hardware.errors import HardwareError
@@ -43,6 +44,7 @@ from plugin.claim.quarantine.quarantined import Quarantined
 from plugin.claim.reconciling.at_start import repair_at_start
 from plugin.claim.reconciling.claim_health import ClaimHealth
 from plugin.claim.reconciling.looks import Looks
+from plugin.claim.reconciling.quick_looks import QuickLooks
 from plugin.claim.reconciling.reconciling import Reconciling
 from plugin.claim.reconciling.repairer import PARKED, Repairer
 from plugin.claim.reconciling.repairs import Repair
@@ -89,7 +91,8 @@ class Driver:
         self.figures = Figures(steps, self.metrics)
         self.parked = ParkedClaims(store=store, node=steps.node, settle=self._settle_if_free)
         self.sight = Sight(steps, budgets.clock, self.figures.pods)
-        self.health = HealthReader(machine.readers, steps.node, lambda: self._why_gone(daemons), known_health)
+        why_gone, missing = partial(self._why_gone, daemons), self.sight.missing
+        self.health = HealthReader(machine.readers, steps.node, why_gone, known_health, missing.news)
         self.claim_health = ClaimHealth(store, self.health)
         self.care = DaemonCare(daemons=daemons, store=store, locks=locks)
         self.mode_care = ModeCare(modes=lambda: steps.mig_modes, node=steps.node, store=store, locks=locks)
@@ -105,9 +108,7 @@ class Driver:
         self.policy = self._policy_care(policy, effect_file)
         self._repairer = Repairer(steps, self._claim_locks)
         self._kept = ToldKept(_log)
-        self._boot = machine.boot
-        self._node = steps.node
-        self._store = store
+        self._boot, self._node, self._store = machine.boot, steps.node, store
 
     def starting(self) -> AbstractContextManager[None]:
         """Keep other plugins of this node from starting meanwhile. Raises: LockTimeout, StorageFailed."""
@@ -259,6 +260,13 @@ class Driver:
             ended=self.vf_keeping.look_again,
             observer=observer,
             finder=finder,
+        )
+
+    def quick_looks(self, looks: Looks) -> QuickLooks:
+        """Return what notices within a second that an instance went, and has ``looks`` look at its claim."""
+        steps = self._steps
+        return QuickLooks(
+            steps.store, steps.node, steps.machine.files, looks.look_at, self.reconciling.hasten
         )
 
     def lock_targets(self, uid: ClaimUid, claim: AllocatedClaim | None = None) -> frozenset[LockTarget]:

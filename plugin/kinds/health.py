@@ -44,7 +44,7 @@ class HealthReader:
     """Reads the health of one node's devices.
 
     Shape: ``gone`` says why devices lack a program that they need, by name; ``known_health`` what the agent
-           heard of them.
+           heard of them; ``changes`` returns another value whenever ``gone`` would.
     """
 
     def __init__(
@@ -53,8 +53,10 @@ class HealthReader:
         node: Node,
         gone: Callable[[], Mapping[str, str]] = dict,
         known_health: KnownHealth | None = None,
+        changes: Callable[[], object] = lambda: None,
     ) -> None:
         self._readers = readers
+        self._changes = changes
         self._node = node
         self._gone = gone
         self._known_health = known_health or KnownHealth(None, readers.gpus)
@@ -65,8 +67,8 @@ class HealthReader:
         """What the agent's rules found wrong with devices when somebody asked last."""
 
     def news(self) -> object:
-        """Return another value whenever the agent has heard something new: it is time to read."""
-        return self._known_health.news()
+        """Return another value whenever it is time to read: the agent heard something, or a device went."""
+        return self._known_health.news(), self._changes()
 
     def findings(self) -> Findings:
         """Return what the agent's rules find wrong with devices, of all that were ever described."""

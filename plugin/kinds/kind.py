@@ -14,6 +14,7 @@ from typing import Generic, Protocol, TypedDict, TypeVar
 
 from msgspec import UnsetType
 
+from agent.hardware.ports import DriverFiles
 from agent.inventory.published import PublishedDevice
 from plugin.base.errors import ClaimUnusable
 from plugin.kinds.claimed import AdminAccess, Claimed
@@ -148,6 +149,14 @@ class PreparableKind(Kind[P], Generic[P, D]):
     @abstractmethod
     def refuse_dead(self, context: Context, devices: Sequence[D]) -> None:
         """Check that the devices that were set up work. Raises: NotReady; HardwareError."""
+
+    def seems_gone(self, files: DriverFiles, node: NodeSnapshot, device: D) -> bool:  # noqa: ARG002
+        """Whether the kernel shows a device no more that was set up. It is asked several times a second.
+
+        No lock is held, and no hardware is asked. It is a sign and no proof: ``refuse_dead`` says what is so.
+        False, as here, for kinds without such a sign.
+        """
+        return False
 
     @abstractmethod
     def parts(self, context: Context, device: D) -> Parts:

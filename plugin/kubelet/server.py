@@ -25,6 +25,7 @@ from plugin.base.errors import PluginError, SocketTaken
 from plugin.claim.driver import Driver
 from plugin.claim.ports import ClaimFinder, ClaimReader
 from plugin.claim.reconciling.looks import Looks
+from plugin.claim.reconciling.quick_looks import QUICK_LOOK_S
 from plugin.claim.repeated import repeated
 from plugin.kubelet import sockets
 from plugin.kubelet.dra_grpc import DraV1, DraV1Beta1
@@ -141,6 +142,7 @@ def _caring(driver: Driver, looks: Looks) -> Iterator[None]:
         repeated("MPS daemons", _LOOK_S, driver.care.look_after),
         repeated("parked claims", _LOOK_S, driver.parked.look_after),
         repeated("policy", _POLICY_S, driver.policy.look_after),
+        repeated("instances of claims", QUICK_LOOK_S, driver.quick_looks(looks).look),
     ):
         driver.reconciling.begin(looks.look)
         yield

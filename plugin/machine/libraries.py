@@ -41,6 +41,10 @@ class RememberedFiles:
         """Return the capability nodes of a GI and its CI."""
         return self._files.instance_nodes(minor, gi_id, ci_id)
 
+    def shows_instance(self, minor: int, gi_id: int, ci_id: int) -> bool:
+        """Whether the kernel shows the capability of a CI now."""
+        return self._files.shows_instance(minor, gi_id, ci_id)
+
     def monitoring_nodes(self, minor: int) -> tuple[DeviceNode, ...]:
         """Return the nodes through which a monitor sees MIG instances."""
         return self._files.monitoring_nodes(minor)

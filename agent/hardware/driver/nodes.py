@@ -85,6 +85,11 @@ class DriverNodes:
         instance = f"gpu{minor}/mig/gi{gi_id}"
         return self._capability(f"{instance}/access"), self._capability(f"{instance}/ci{ci_id}/access")
 
+    def shows_instance(self, minor: int, gi_id: int, ci_id: int) -> bool:
+        """Whether the kernel shows the capability of a CI now."""
+        root = self.host_root or self.root
+        return attributes.exists(f"{root}{_CAPABILITIES}/gpu{minor}/mig/gi{gi_id}/ci{ci_id}/access")
+
     def monitoring_nodes(self, minor: int) -> tuple[DeviceNode, ...]:
         """Return the capability node of a monitor and those of a GPU's present MIG instances, by number."""
         folder = f"gpu{minor}/mig"

@@ -35,7 +35,7 @@ def _always() -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looks:
-    """Looks at the claims of one node. One thread looks at a time.
+    """Looks at the claims of one node. One thread looks at all of them at a time.
 
     Shape: ``kept`` what was logged of claims in quarantine; ``ended`` is called when a claim was undone;
            ``finder`` None where claims do not come from an API server.
@@ -64,6 +64,18 @@ class Looks:
             has_time = False
         self.sight.errors.end_look()
         return has_time
+
+    def look_at(self, uid: ClaimUid) -> bool:
+        """Look at the devices of one prepared claim and tell what is new; return whether anything is.
+
+        Any thread may call it. Raises: LockTimeout where a call works on the claim; PluginError,
+        HardwareError.
+        """
+        boot_id = self.repairer.steps.machine.boot.boot_id()
+        is_news = self._tell(uid, boot_id, self.budgets.begin(remaining_s=0.0))
+        if is_news:
+            self.metrics.count("repairs_total", kind=Tell.kind)
+        return is_news
 
     def _look(self, is_wanted: Callable[[], bool]) -> bool:
         steps = self.repairer.steps

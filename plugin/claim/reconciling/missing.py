@@ -36,6 +36,10 @@ class MissingDevices:
         """Return what is missing, of claims of which something is."""
         return self._by_claim  # never changed, only replaced
 
+    def news(self) -> object:
+        """Return another value whenever something else is missing."""
+        return self._by_claim
+
     def put(self, uid: ClaimUid, missing: Sequence[MissingDevice]) -> None:
         """Replace what is missing of a claim; nothing says that all of it is there."""
         with self._changing:

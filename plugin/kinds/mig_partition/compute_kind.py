@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
+from agent.hardware.ports import DriverFiles
 from agent.inventory.foreign.rule import foreign_in
 from agent.inventory.published import MigComputeInstance
 from plugin.base.errors import NotReady
 from plugin.kinds import gpus
 from plugin.kinds.kind import CrashPoints, Foreign, PreparableKind, Progress, Wanted
-from plugin.kinds.mig_partition import compute_instances
+from plugin.kinds.mig_partition import compute_instances, instances
 from plugin.kinds.mig_partition.claimed import ClaimedComputeInstance
-from plugin.kinds.mig_partition.instances import is_alive
 from plugin.machine.context import Context
 from plugin.machine.mig.open_gpus import naming_who_has_it_open
 from plugin.machine.node import NodeSnapshot
@@ -88,8 +88,12 @@ class ComputeInstanceKind(PreparableKind[MigComputeInstance, ClaimedComputeInsta
     def refuse_dead(self, context: Context, devices: Sequence[ClaimedComputeInstance]) -> None:
         """Check that every MIG device is alive, by its UUID. Raises: NotReady; HardwareError."""
         for device in devices:
-            if not is_alive(context.machine.gpus.gpu_instances(device.gpu), device):
+            if not instances.is_alive(context.machine.gpus.gpu_instances(device.gpu), device):
                 raise NotReady("use", f"device {device.device}", f"there is no MIG device {device.mig_uuid}")
+
+    def seems_gone(self, files: DriverFiles, node: NodeSnapshot, device: ClaimedComputeInstance) -> bool:
+        """Whether the kernel no longer shows the capability of the instance."""
+        return instances.seems_gone(files, node.gpus, device)
 
     def parts(self, context: Context, device: ClaimedComputeInstance) -> Parts:
         """Return the nodes of the GPU and of both instances, and the driver's files."""

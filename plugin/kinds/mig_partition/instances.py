@@ -8,10 +8,10 @@ of the instances stays true until the caller changes them.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from agent.hardware.errors import HardwareError, HardwareFault, InsufficientResources, NotFound
-from agent.hardware.ports import Gpus
+from agent.hardware.ports import DriverFiles, Gpus
 from agent.hardware.types import GpuInstance, GpuUuid, MigInstance, MigSpec
 from agent.inventory.foreign.rule import is_ours
 from agent.inventory.foreign.texts import instances_text, of_no_claim
@@ -32,6 +32,17 @@ def is_alive(present: Sequence[GpuInstance], claimed: ClaimedMigDevice) -> bool:
     return instance is not None and any(
         compute.uuid == claimed.mig_uuid for compute in instance.compute_instances
     )
+
+
+def seems_gone(files: DriverFiles, gpus: Mapping[GpuUuid, NumberedGpu], claimed: ClaimedMigDevice) -> bool:
+    """Whether the kernel shows nothing where the instance of a claimed device was made.
+
+    Shape: ``gpus`` as they were last listed; of a GPU that is not among them nothing is known.
+    """
+    gpu = gpus.get(claimed.gpu)
+    if gpu is None or claimed.gi_id is None or claimed.ci_id is None:
+        return False
+    return not files.shows_instance(gpu.minor, claimed.gi_id, claimed.ci_id)
 
 
 def find(present: Sequence[GpuInstance], claimed: ClaimedMigPartition) -> ClaimedMigPartition:

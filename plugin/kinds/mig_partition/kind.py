@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TypedDict, TypeVar
 
+from agent.hardware.ports import DriverFiles
 from agent.hardware.types import GpuInstance, GpuUuid
 from agent.inventory.foreign.rule import foreign_in
 from agent.inventory.foreign.texts import foreign_text
@@ -71,6 +72,10 @@ class MigKind(PreparableKind[MigPartition, M]):
         for device in devices:
             if not instances.is_alive(present[device.gpu], device):
                 raise NotReady("use", f"device {device.device}", f"there is no MIG device {device.mig_uuid}")
+
+    def seems_gone(self, files: DriverFiles, node: NodeSnapshot, device: M) -> bool:
+        """Whether the kernel no longer shows the capability of the instance."""
+        return instances.seems_gone(files, node.gpus, device)
 
     def parts(self, context: Context, device: M) -> Parts:
         """Return the nodes of the parent and of the instance, and the driver's files."""
