@@ -16,18 +16,39 @@ from agent.inventory.published import NicVf, WholeNic
 from agent.inventory.withheld import Cause, Reason
 from scheduler_core.frontends.configuration.values import VfMode
 
+EXCLUDED: Final = Reason(
+    Cause.POLICY, "the policy of the node excludes it", "the administrator changes the policy to offer it"
+)
 _ANOTHER: Final = "the user asks for another VF, or another mode"
+_ANOTHER_MODE: Final = "the user asks for another device, or another mode"
 
 
 def why_not_nic(nic: WholeNic) -> Reason | None:
     """Return why a whole NIC cannot be prepared, None where it can."""
+    if nic.allowed == frozenset():
+        return EXCLUDED
     unusable = _unreadable(nic.facts) or why_needed(nic.facts)
-    no_rdma = _no_rdma(has_rdma=nic.pf.rdma_device is not None)
-    no_interface = why_not_netdev(nic.facts, nic.pf.function.driver)
+    no_rdma = why_not_offered(nic, VfMode.RDMA) or _no_rdma(has_rdma=nic.pf.rdma_device is not None)
+    no_interface = why_no_interface(nic)
     if unusable or not no_rdma or not no_interface:
         return unusable
     text = f"{no_rdma.text}, and as an interface: {no_interface.text}"
     return Reason(no_rdma.cause, text, f"{no_rdma.remedy}; or {no_interface.remedy}")
+
+
+def why_not_offered(device: WholeNic | NicVf, mode: VfMode) -> Reason | None:
+    """Return why the policy of the node keeps a device from a mode, None where it does not."""
+    if device.allows(mode):
+        return None
+    if not device.allowed:
+        return EXCLUDED
+    text = f"the policy of the node does not offer it in mode {mode}"
+    return Reason(Cause.POLICY, text, f"the administrator changes the policy, or {_ANOTHER_MODE}")
+
+
+def why_no_interface(nic: WholeNic) -> Reason | None:
+    """Return why no pod can have the interface of a NIC, None where one can."""
+    return why_not_offered(nic, VfMode.NETDEV) or why_not_netdev(nic.facts, nic.pf.function.driver)
 
 
 def why_not_netdev(facts: FunctionFacts, driver: str | None) -> Reason | None:
@@ -103,7 +124,7 @@ def modes_of(vf: NicVf) -> frozenset[VfMode]:
     """Return the modes in which a VF can be prepared."""
     if vf.facts.problem:
         return frozenset()
-    return frozenset(mode for mode, why in _OF_VF.items() if why(vf) is None)
+    return frozenset(mode for mode, why in _OF_VF.items() if vf.allows(mode) and why(vf) is None)
 
 
 def why_not_vf(vf: NicVf) -> Reason | None:
@@ -111,10 +132,12 @@ def why_not_vf(vf: NicVf) -> Reason | None:
 
     Shape: the cause is that of the first mode; the text has the clause of each.
     """
+    if vf.allowed == frozenset():
+        return EXCLUDED
     unreadable = _unreadable(vf.facts)
     if unreadable or modes_of(vf):
         return unreadable
-    found = {mode: reason for mode, why in _OF_VF.items() if (reason := why(vf))}
+    found = {mode: reason for mode, why in _OF_VF.items() if (reason := why_not_offered(vf, mode) or why(vf))}
     text = ", ".join(f"mode {mode}: {reason.text}" for mode, reason in found.items())
     remedies = dict.fromkeys(reason.remedy for reason in found.values())
     return Reason(next(iter(found.values())).cause, text, "; or ".join(remedies))

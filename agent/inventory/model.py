@@ -24,6 +24,7 @@ from agent.inventory.numbers.numbering import NumberedGpu
 from agent.inventory.numbers.unlisted import UnlistedGpu
 from agent.inventory.operator_attributes import NO_ATTRIBUTES, OperatorAttributes
 from agent.inventory.published import Hardware, PublishedDevice, WholeNic, hardware_of
+from agent.inventory.vfs.offer import ALL_OF_IT, NicOffer
 from agent.inventory.vfs.rules import VfRules
 from agent.inventory.withheld import Reason, Withheld
 from scheduler_core.base.quantity import Quantity
@@ -124,8 +125,8 @@ class Inventory:
            ``unlisted`` the GPUs that PCI shows and the driver does not list, by number;
            ``has_imex`` whether the driver has IMEX channels; the first ``imex_channels`` are offered;
            ``unread`` are the parts of which something could not be read; ``remembered`` are the GPUs and the
-           functions of NICs that are here as an earlier look found them; ``excluded_nics`` and, by NIC,
-           ``excluded_vfs`` are not offered; ``attributes`` are what the operator says of devices.
+           functions of NICs that are here as an earlier look found them; ``offers`` what of NICs is
+           offered, by address, of others all; ``attributes`` are what the operator says of devices.
     """
 
     node: str
@@ -148,19 +149,23 @@ class Inventory:
     pools_of_gpus: Mapping[int, str] = field(default_factory=dict)
     unread: frozenset[Part] = frozenset()
     remembered: frozenset[GpuUuid | Bdf] = frozenset()
-    excluded_nics: frozenset[Bdf] = frozenset()
-    excluded_vfs: Mapping[Bdf, frozenset[int]] = field(default_factory=dict)
+    offers: Mapping[Bdf, NicOffer] = field(default_factory=dict)
     attributes: OperatorAttributes = NO_ATTRIBUTES
 
     def nic(self, pf: PhysicalFunction) -> WholeNic:
         """Return a NIC as a device."""
-        return WholeNic(pf, self.facts_of(pf.function.bdf))
+        bdf = pf.function.bdf
+        return WholeNic(pf, self.facts_of(bdf), self.offer_of(bdf).of_nic)
 
     @property
     def direct_switches(self) -> frozenset[Bdf]:
         """Return the PCIe switches below which a NIC's card has its data-direct function."""
         found = (facts.data_direct for facts in self.functions.values())
         return frozenset(one.path.switch for one in found if one is not None and one.path.switch)
+
+    def offer_of(self, bdf: Bdf) -> NicOffer:
+        """Return what of a NIC is offered."""
+        return self.offers.get(bdf, ALL_OF_IT)
 
     def facts_of(self, bdf: Bdf) -> FunctionFacts:
         """Return the facts of a function, none where nobody looked at it."""

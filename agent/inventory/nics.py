@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Final
 
 from agent.hardware.types import PhysicalFunction
-from agent.inventory.judgement import modes_of, why_not_netdev
+from agent.inventory.judgement import modes_of, why_no_interface
 from agent.inventory.model import Group, Inventory
 from agent.inventory.names import nic_name, vf_name
 from agent.inventory.nic_facts import FunctionFacts
@@ -68,12 +68,12 @@ class NicDescriber:
         return Group(mixins=(common,), devices=(whole if is_offered else replace(whole, nodes=NOWHERE), *vfs))
 
     def _whole(self, inventory: Inventory, pf: PhysicalFunction, vfs: int) -> CompositeDevice:
-        name = nic_name(pf.function.bdf)
+        name, nic = nic_name(pf.function.bdf), inventory.nic(pf)
         own: dict[str, AttributeValue | None] = {
             "type": "nic",
             "deviceID": pf.function.device_id,
-            "rdmaCapable": pf.rdma_device is not None,
-            "netdevCapable": why_not_netdev(inventory.nic(pf).facts, pf.function.driver) is None,
+            "rdmaCapable": nic.gives_rdma,
+            "netdevCapable": why_no_interface(nic) is None,
         }
         rate = _rate_of(inventory, pf)
         return CompositeDevice(
@@ -168,8 +168,11 @@ def offered_vfs(inventory: Inventory, pf: PhysicalFunction) -> tuple[NicVf, ...]
 
     Another number than the rule's, from somebody else or from a driver that made fewer, is what is offered.
     """
-    rate = _rate_of(inventory, pf)
-    return tuple(replace(one, bandwidth=rate.vf if rate else None) for one in _vfs(inventory, pf))
+    rate, offer = _rate_of(inventory, pf), inventory.offer_of(pf.function.bdf)
+    bandwidth = rate.vf if rate else None
+    return tuple(
+        replace(one, bandwidth=bandwidth, allowed=offer.of_vf(one.index)) for one in _vfs(inventory, pf)
+    )
 
 
 def _rate_of(inventory: Inventory, pf: PhysicalFunction) -> VfRate | None:

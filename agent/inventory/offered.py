@@ -8,18 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Final
 
 from agent.inventory.describe import as_mode_allows
-from agent.inventory.judgement import why_not_nic, why_not_vf
+from agent.inventory.judgement import EXCLUDED, why_not_nic, why_not_vf
 from agent.inventory.model import GpuEntry, Inventory
 from agent.inventory.names import gpu_name, nic_name, partition_name, vf_name
 from agent.inventory.nics import offered_vfs
 from agent.inventory.withheld import Cause, Reason, Withheld
-
-_EXCLUDED: Final = Reason(
-    Cause.POLICY, "the policy of the node excludes it", "the administrator changes the policy to offer it"
-)
 
 
 def offered(inventory: Inventory) -> Inventory:
@@ -50,7 +45,7 @@ def _gpus(inventory: Inventory) -> Iterator[Withheld]:
     for entry in inventory.gpus:
         name, modes = gpu_name(entry.gpu.number), inventory.modes.of(entry.gpu.number)
         if modes.is_none:
-            yield Withheld(name, "gpu", _EXCLUDED)
+            yield Withheld(name, "gpu", EXCLUDED)
         elif not entry.offers_whole:
             yield Withheld(name, "gpu", _stuck(entry, "on"))
         elif not entry.offers_partitions:
@@ -73,12 +68,10 @@ def _stuck(entry: GpuEntry, now: str) -> Reason:
 def _nics(inventory: Inventory) -> Iterator[Withheld]:
     for pf in inventory.nics:
         bdf = pf.function.bdf
-        is_excluded = bdf in inventory.excluded_nics
-        reason = _EXCLUDED if is_excluded else why_not_nic(inventory.nic(pf))
+        reason = why_not_nic(inventory.nic(pf))
         if reason is not None:
             yield Withheld(nic_name(bdf), "nic", reason)
         for vf in offered_vfs(inventory, pf):
-            is_out = is_excluded or vf.index in inventory.excluded_vfs.get(bdf, ())
-            reason = _EXCLUDED if is_out else why_not_vf(vf)
+            reason = why_not_vf(vf)
             if reason is not None:
                 yield Withheld(vf_name(bdf, vf.index), "vf", reason)

@@ -18,6 +18,7 @@ from agent.hardware.types import (
 )
 from agent.inventory.nic_facts import NO_FACTS, FunctionFacts
 from agent.inventory.numbers.numbering import NumberedGpu
+from scheduler_core.frontends.configuration.values import VfMode
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +88,23 @@ class MigComputeInstance:
 
 @dataclass(frozen=True, slots=True)
 class WholeNic:
-    """A NIC's physical function."""
+    """A NIC's physical function.
+
+    Shape: ``allowed`` the modes that a policy offers, None for all; empty excludes it.
+    """
 
     pf: PhysicalFunction
     facts: FunctionFacts = NO_FACTS
+    allowed: frozenset[VfMode] | None = None
+
+    def allows(self, mode: VfMode) -> bool:
+        """Whether claims may have it in a mode, if it can be had so."""
+        return self.allowed is None or mode in self.allowed
+
+    @property
+    def gives_rdma(self) -> bool:
+        """Whether containers get its RDMA devices."""
+        return self.pf.rdma_device is not None and self.allows(VfMode.RDMA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +112,8 @@ class NicVf:
     """A virtual function of a NIC; one that is made for claims need not exist yet.
 
     Shape: ``vf`` is None while it does not exist; ``on_demand`` how many VFs its NIC gets for claims, None
-           where its VFs are there without them.
+           where its VFs are there without them; ``allowed`` the modes that a policy offers, None for all;
+           empty excludes it.
     Units: ``bandwidth`` Mbit/s that it may send, None where nothing limits it.
     """
 
@@ -108,6 +123,16 @@ class NicVf:
     on_demand: int | None = None
     facts: FunctionFacts = NO_FACTS
     bandwidth: int | None = None
+    allowed: frozenset[VfMode] | None = None
+
+    def allows(self, mode: VfMode) -> bool:
+        """Whether claims may have it in a mode, if it can be had so."""
+        return self.allowed is None or mode in self.allowed
+
+    @property
+    def gives_rdma(self) -> bool:
+        """Whether containers get its RDMA devices."""
+        return self.has_rdma and self.allows(VfMode.RDMA)
 
     @property
     def has_rdma(self) -> bool:

@@ -10,7 +10,9 @@ from agent.inventory.modes import GpuModes, ModesOfGpu
 from agent.inventory.operator_attributes import OperatorAttributes
 from agent.inventory.options.settings import Settings
 from agent.inventory.partitions import shipped_table
+from agent.inventory.vfs.offer import NOTHING, NicOffer
 from agent.inventory.vfs.rules import VfRate, VfRule, VfRules
+from agent.policy.model import NicKind
 from agent.policy.resolved import GpuSettings, LinkedSettings, NicSettings, Resolved
 from scheduler_core.frontends.partitions.table import table_of
 from scheduler_core.model.device import QualifiedName
@@ -31,14 +33,22 @@ def settings_on(options: Settings, effect: Resolved, node: Inventory) -> Setting
         imex_channels=options.imex_channels if effect.imex_channels is None else effect.imex_channels,
         vfs=_vf_rules(options.vfs, nics, node),
         multus_resource=effect.multus_resource or options.multus_resource,
-        excluded_nics=frozenset(bdf for bdf, one in nics.items() if one is None or one.excluded),
-        excluded_vfs={
-            bdf: frozenset(index for index, vf in one.vfs.items() if vf.excluded)
-            for bdf, one in nics.items()
-            if one is not None and any(vf.excluded for vf in one.vfs.values())
-        },
+        offers={bdf: _offer(one) for bdf, one in nics.items()},
         attributes=_attributes(effect),
         places=effect.places,
+    )
+
+
+def _offer(said: NicSettings | None) -> NicOffer:
+    """Return what of a NIC is offered, nothing where nothing was decided yet."""
+    if said is None or said.excluded:
+        return NOTHING
+    return NicOffer(
+        whole=said.kinds is None or NicKind.NIC in said.kinds,
+        vfs=said.kinds is None or NicKind.VF in said.kinds,
+        left_out=frozenset(index for index, vf in said.vfs.items() if vf.excluded),
+        modes=None if said.modes is None else frozenset(said.modes),
+        modes_of_vfs={index: frozenset(vf.modes) for index, vf in said.vfs.items() if vf.modes is not None},
     )
 
 

@@ -17,6 +17,7 @@ from agent.inventory.modes import ModesOfGpu
 from agent.inventory.topology import StatedPlace
 from agent.inventory.vfs.rules import VfRate, VfRule
 from scheduler_core.base.errors import InvalidInput
+from scheduler_core.frontends.configuration.values import VfMode
 
 API_VERSION: Final = "tangram.dev/v1alpha1"
 KIND: Final = "NodePolicy"
@@ -57,6 +58,13 @@ class Requirement:
                 return value is not None
             case Operator.DOES_NOT_EXIST:
                 return value is None
+
+
+class NicKind(StrEnum):
+    """What of a NIC is offered, as the attribute ``type`` has it."""
+
+    NIC = "nic"
+    VF = "vf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +125,12 @@ class GpuRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VfEntry:
-    """What a policy says of some VFs of a NIC, by index."""
+    """What a policy says of some VFs of a NIC, by index. Shape: ``modes`` as in ``NicRule``."""
 
     path: str
     indexes: frozenset[int]
     is_excluded: bool | None = None
+    modes: frozenset[VfMode] | None = None
     attributes: Attributes = field(default_factory=dict)
 
 
@@ -134,11 +143,17 @@ class VfCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NicRule:
-    """What a policy says of some NICs. Shape: as in ``GpuRule``; with a NIC its VFs are excluded, too."""
+    """What a policy says of some NICs.
+
+    Shape: as in ``GpuRule``; with a NIC its VFs are excluded, too; ``kinds`` whether the NIC itself and its
+           VFs are offered, ``modes`` in which claims may have them.
+    """
 
     path: str
     select: NicSelector | None = None
     is_excluded: bool | None = None
+    kinds: frozenset[NicKind] | None = None
+    modes: frozenset[VfMode] | None = None
     vf_count: VfCount | None = None
     vf_rate: VfRate | None = None
     attributes: Attributes = field(default_factory=dict)

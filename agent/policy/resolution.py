@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TypeVar
 
 from agent.hardware.types import Bdf, PhysicalFunction
@@ -36,6 +37,7 @@ from agent.policy.said import Said, counted, rank_of
 from scheduler_core.base.errors import shown
 
 _Value = TypeVar("_Value")
+_Word = TypeVar("_Word", bound=StrEnum)
 _Cuts = frozenset[str] | tuple[LayoutPart, ...]
 
 
@@ -135,8 +137,12 @@ def _nic(policy: Policy, rules: Sequence[Rule], pf: PhysicalFunction) -> NicSett
     excluded = [Said(rank, f"{one.path}.excluded", one.is_excluded) for rank, one in found]
     count = counted(policy, name, [Said(rank, f"{one.path}.vfCount", one.vf_count) for rank, one in found])
     rate = [Said(rank, f"{one.path}.vfRate", one.vf_rate) for rank, one in found]
+    kinds = [Said(rank, f"{one.path}.kinds", one.kinds) for rank, one in found]
+    modes = [Said(rank, f"{one.path}.modes", one.modes) for rank, one in found]
     return NicSettings(
         excluded=counted(policy, name, excluded),
+        kinds=_in_order(counted(policy, name, kinds)),
+        modes=_in_order(counted(policy, name, modes)),
         keeps_vf_count=count is not None and count.rule is None,
         vf_rule=None if count is None else count.rule,
         vf_rate=counted(policy, name, rate),
@@ -151,11 +157,17 @@ def _vfs(policy: Policy, name: str, found: Sequence[tuple[int, NicRule]]) -> dic
     for index in sorted({index for _, vf in said for index in vf.indexes}):
         of_vf, vf_name = [(rank, vf) for rank, vf in said if index in vf.indexes], f"VF {index} of {name}"
         excluded = [Said(rank, f"{vf.path}.excluded", vf.is_excluded) for rank, vf in of_vf]
+        modes = [Said(rank, f"{vf.path}.modes", vf.modes) for rank, vf in of_vf]
         settings[index] = VfSettings(
             excluded=counted(policy, vf_name, excluded) is True,
+            modes=_in_order(counted(policy, vf_name, modes)),
             attributes=_attributes(policy, vf_name, [(rank, vf.path, vf.attributes) for rank, vf in of_vf]),
         )
     return settings
+
+
+def _in_order(said: frozenset[_Word] | None) -> tuple[_Word, ...] | None:
+    return None if said is None else tuple(sorted(said))
 
 
 def _places(policy: Policy, rules: Sequence[Rule], node: Inventory) -> dict[Bdf, StatedPlace]:

@@ -14,7 +14,8 @@ from agent.health.rules import HealthRules
 from agent.inventory.modes import MigPlace, ModesOfGpu
 from agent.inventory.topology import StatedPlace
 from agent.inventory.vfs.rules import VfRate, VfRule
-from agent.policy.model import AttributeValue
+from agent.policy.model import AttributeValue, NicKind
+from scheduler_core.frontends.configuration.values import VfMode
 
 
 class GpuSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -32,16 +33,23 @@ class GpuSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class VfSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What counts for one VF."""
+    """What counts for one VF. Shape: ``modes`` sorted, None for those of its NIC."""
 
     excluded: bool = False
+    modes: tuple[VfMode, ...] | None = None
     attributes: dict[str, AttributeValue] = {}
 
 
 class NicSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What counts for one NIC. Shape: ``vfs`` by index; with ``keeps_vf_count`` nobody changes the number."""
+    """What counts for one NIC.
+
+    Shape: ``kinds`` and ``modes`` sorted; ``vfs`` by index; with ``keeps_vf_count`` nobody changes their
+           number.
+    """
 
     excluded: bool | None = None
+    kinds: tuple[NicKind, ...] | None = None
+    modes: tuple[VfMode, ...] | None = None
     keeps_vf_count: bool = False
     vf_rule: VfRule | None = None
     vf_rate: VfRate | None = None

@@ -25,6 +25,7 @@ from plugin.base.errors import ClaimUnusable, DeviceUnusable, NoSuchDevice, Unkn
 from plugin.cdi import names
 from plugin.claim.members import NO_POOLS, Pools, gpus_here, is_of_many_nodes
 from plugin.claim.metadata import metadata_ids
+from plugin.claim.modes.offered import refuse_unoffered
 from plugin.claim.record import Record
 from plugin.claim.states import State
 from plugin.kinds.claimed import Claimed
@@ -234,6 +235,7 @@ def _claimed(
     )
     share = _share(result, published, node, subject)
     wanted = Wanted(published, common, share, *configs.get(name, (None, 0)))
+    refuse_unoffered(wanted, subject)
     kind = KINDS.of_wanted(wanted)
     if not isinstance(kind, PreparableKind):
         raise DeviceUnusable("prepare", subject, kind.why_unprepared, "the user asks for another device")

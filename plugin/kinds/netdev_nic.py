@@ -78,12 +78,12 @@ class NetdevNicKind(PreparableKind[WholeNic, ClaimedNetdevNic]):
     def plan(self, wanted: Wanted[WholeNic]) -> ClaimedNetdevNic:
         """Return the NIC by its address."""
         netdev = wanted.config.netdev if isinstance(wanted.config, NicConfig) else None
-        pf = wanted.published.pf
+        nic = wanted.published
         return ClaimedNetdevNic(
             **wanted.common,
-            pf_bdf=pf.function.bdf,
+            pf_bdf=nic.pf.function.bdf,
             interface=ClaimedInterface(wanted=RecordedInterface.wanted(netdev)),
-            has_rdma=pf.rdma_device is not None,
+            has_rdma=nic.gives_rdma,
         )
 
     def refuse_occupied(self, context: Context, devices: Sequence[ClaimedNetdevNic]) -> None:

@@ -48,8 +48,8 @@ class RdmaNicKind(PreparableKind[WholeNic, ClaimedRdmaNic]):
     def takes(self, wanted: Wanted[PublishedDevice]) -> bool:
         """Whether the device is a NIC with RDMA, and its interface was not asked for."""
         found = wanted.published
-        has_rdma = isinstance(found, WholeNic) and found.pf.rdma_device is not None
-        return has_rdma and not isinstance(wanted.config, NicConfig)
+        gives_rdma = isinstance(found, WholeNic) and found.gives_rdma
+        return gives_rdma and not isinstance(wanted.config, NicConfig)
 
     def why_ill(self, published: WholeNic, seen: SeenHardware) -> str:
         """Return why the function does not answer."""

@@ -93,6 +93,10 @@ def _nic_text(one: NicSettings) -> str:
     parts = []
     if one.excluded is not None:
         parts.append("excluded" if one.excluded else "offered")
+    if one.kinds is not None:
+        parts.append(f"offered as {', '.join(one.kinds)}")
+    if one.modes is not None:
+        parts.append(f"in modes {', '.join(one.modes)}")
     if one.keeps_vf_count:
         parts.append("VFs as they are")
     if one.vf_rule is not None:
@@ -102,7 +106,8 @@ def _nic_text(one: NicSettings) -> str:
         parts.append(f"each VF {one.vf_rate.vf} of {one.vf_rate.nic} Mbit/s")
     parts += _attributes(one.attributes)
     for index, vf in one.vfs.items():
-        said = [*(["excluded"] if vf.excluded else []), *_attributes(vf.attributes)]
+        modes = [f"in modes {', '.join(vf.modes)}"] if vf.modes is not None else []
+        said = [*(["excluded"] if vf.excluded else []), *modes, *_attributes(vf.attributes)]
         parts.append(f"VF {index}: {', '.join(said)}")
     return "; ".join(parts) or _NOTHING
 

@@ -116,6 +116,34 @@ def test_gpus_and_nics_are_allocated_together_where_the_policy_says_they_are(tan
     assert gpus("--policy", policy) == {"gpu-2", "gpu-3"}
 
 
+STORAGE = """
+- nics:
+  - modes: [rdma, vfio]
+    vfs:
+    - {indexes: [1], modes: [rdma], attributes: {example.com/rail: storage}}
+"""
+SELECTING = JOINT.replace(
+    """device-joint-allocate: |-
+      {"deviceTypes": ["gpu", "rdma"], "requiredScope": "SamePCIe"}""",
+    """device-allocate-hint: |-
+      {"rdma": {"vfSelector": {"matchLabels": {"example.com/rail": "storage"}}}}""",
+)
+
+
+def test_a_label_of_the_policy_selects_one_vf_for_a_pod(tangram, tmp_path: Path) -> None:
+    policy, pod, slices = (tmp_path / name for name in ("policy.yaml", "pod.yaml", "slices.yaml"))
+    policy.write_text(HEAD + STORAGE)
+    pod.write_text(SELECTING)
+    slices.write_text(tangram("show", "--node", "a30x4", "--policy", policy, "--as", "v1").out)
+
+    answer = tangram("allocate", "-f", slices, "--pod", pod)
+    checked = tangram("policy", "check", policy, "--node", "a30x4")
+
+    assert "nic-0000-19-00-0-vf-1" in answer.out
+    assert "nic-0000-19-00-0-vf-0" not in answer.out
+    assert "in modes rdma, vfio; VF 1: in modes rdma, example.com/rail=storage" in checked.out
+
+
 def test_what_a_policy_says_of_a_place_is_marked_in_what_is_shown(tangram, tmp_path: Path) -> None:
     policy = tmp_path / "policy.yaml"
     policy.write_text(MOVED)

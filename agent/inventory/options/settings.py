@@ -14,6 +14,7 @@ from agent.inventory.modes import GpuModes
 from agent.inventory.operator_attributes import NO_ATTRIBUTES, OperatorAttributes
 from agent.inventory.options.stated_topology import placed_as_stated
 from agent.inventory.topology import StatedPlace
+from agent.inventory.vfs.offer import NicOffer
 from agent.inventory.vfs.rules import VfRules
 
 
@@ -24,7 +25,7 @@ class Settings:
     Shape: ``linked`` its table of partitions, ``split`` the GPUs whose GPU instances claims may share,
            ``vfs`` how many VFs its NICs shall have, None without any; ``modes`` in which the GPUs are
            offered; ``imex_channels`` how many are offered; ``multus_resource`` the name under which Multus
-           finds VFs, None where it does not; ``excluded`` NICs and, by NIC, VFs that are not offered;
+           finds VFs, None where it does not; ``offers`` what of NICs is offered, by address, of others all;
            ``attributes`` what the operator says of devices, ``places`` of their place in the topology.
     """
 
@@ -34,8 +35,7 @@ class Settings:
     imex_channels: int = 0
     vfs: VfRules | None = None
     multus_resource: str | None = None
-    excluded_nics: frozenset[Bdf] = frozenset()
-    excluded_vfs: Mapping[Bdf, frozenset[int]] = field(default_factory=dict)
+    offers: Mapping[Bdf, NicOffer] = field(default_factory=dict)
     attributes: OperatorAttributes = NO_ATTRIBUTES
     places: Mapping[Bdf, StatedPlace] = field(default_factory=dict)
 
@@ -49,7 +49,6 @@ class Settings:
             imex_channels=self.imex_channels,
             vfs=self.vfs,
             multus_resource=self.multus_resource,
-            excluded_nics=self.excluded_nics,
-            excluded_vfs=self.excluded_vfs,
+            offers=self.offers,
             attributes=self.attributes,
         )

@@ -1,1 +1,1 @@
-"""The number of VFs per NIC: its rules, and the option that gives them."""
+"""The VFs of NICs: how many there are, by rules and the option that gives them, and which are offered."""

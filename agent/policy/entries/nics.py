@@ -7,10 +7,12 @@ from typing import Final
 
 from agent.inventory.vfs.rules import VfRate, VfRule
 from agent.policy.entries.common import MOST, addresses, attributes, listed, refuse_silent
-from agent.policy.model import NicRule, NicSelector, VfCount, VfEntry
+from agent.policy.model import NicKind, NicRule, NicSelector, VfCount, VfEntry
 from scheduler_core.codec.fields import Fields
 from scheduler_core.frontends.configuration.fields import optional_flag
+from scheduler_core.frontends.configuration.values import VfMode
 
+_SAYS: Final = ("excluded", "kinds", "modes", "vfCount", "vfRate", "attributes", "vfs")
 _MOST_VFS: Final = 2**16 - 1
 _FASTEST: Final = 999_999_999
 _LINK_TYPES: Final = ("ethernet", "infiniband")
@@ -19,20 +21,51 @@ _INTERFACE: Final = re.compile(r"[^\s/:]{1,15}")
 
 def read_nic_rule(fields: Fields) -> NicRule:
     """Return one entry of ``nics``. Raises: InvalidPolicy."""
-    says = ("excluded", "vfCount", "vfRate", "attributes", "vfs")
-    fields.only("select", *says)
-    refuse_silent(fields, says)
+    fields.only("select", *_SAYS)
+    refuse_silent(fields, _SAYS)
+    kinds, modes = _kinds(fields), _modes(fields)
+    _refuse_without_effect(fields, kinds, modes)
     vfs = tuple(_vf_entry(one) for one in fields.children("vfs", MOST))
     _refuse_repeated(fields, vfs)
     return NicRule(
         path=fields.path,
         select=_selector(fields),
         is_excluded=optional_flag(fields, "excluded"),
+        kinds=kinds,
+        modes=modes,
         vf_count=_vf_count(fields),
         vf_rate=_vf_rate(fields),
         attributes=attributes(fields),
         vfs=vfs,
     )
+
+
+def _kinds(entry: Fields) -> frozenset[NicKind] | None:
+    words = tuple(NicKind)
+    found = listed(entry, "kinds", lambda text: text in words, f"must be one of {', '.join(words)}")
+    return None if found is None else frozenset(NicKind(one) for one in found)
+
+
+def _modes(entry: Fields) -> frozenset[VfMode] | None:
+    words = tuple(VfMode)
+    found = listed(entry, "modes", lambda text: text in words, f"must be one of {', '.join(words)}")
+    return None if found is None else frozenset(VfMode(one) for one in found)
+
+
+def _refuse_without_effect(
+    entry: Fields, kinds: frozenset[NicKind] | None, modes: frozenset[VfMode] | None
+) -> None:
+    """Refuse what an entry says of devices or modes that it does not offer."""
+    if optional_flag(entry, "excluded"):
+        for key in ("kinds", "modes"):
+            if entry.has(key):
+                raise entry.refuse(key, "does not go with excluded")
+    if kinds == frozenset({NicKind.NIC}):
+        for key in ("vfRate", "vfs"):
+            if entry.has(key):
+                raise entry.refuse(key, "has no effect: VFs of these NICs are not offered")
+        if modes == frozenset({VfMode.VFIO}):
+            raise entry.refuse("modes", "leaves nothing: only VFs have mode vfio")
 
 
 def _selector(entry: Fields) -> NicSelector | None:
@@ -84,8 +117,9 @@ def _vf_rate(entry: Fields) -> VfRate | None:
 
 
 def _vf_entry(fields: Fields) -> VfEntry:
-    fields.only("indexes", "excluded", "attributes")
-    refuse_silent(fields, ("excluded", "attributes"))
+    says = ("excluded", "modes", "attributes")
+    fields.only("indexes", *says)
+    refuse_silent(fields, says)
     indexes = fields.items("indexes", MOST)
     for position, one in enumerate(indexes):
         if not isinstance(one, int) or isinstance(one, bool) or not 0 <= one < _MOST_VFS:
@@ -93,8 +127,14 @@ def _vf_entry(fields: Fields) -> VfEntry:
     if not indexes:
         raise fields.refuse("indexes", "is required, and must have an index")
     excluded = optional_flag(fields, "excluded")
+    if excluded and fields.has("modes"):
+        raise fields.refuse("modes", "does not go with excluded")
     return VfEntry(
-        path=fields.path, indexes=frozenset(indexes), is_excluded=excluded, attributes=attributes(fields)
+        path=fields.path,
+        indexes=frozenset(indexes),
+        is_excluded=excluded,
+        modes=_modes(fields),
+        attributes=attributes(fields),
     )
 
 

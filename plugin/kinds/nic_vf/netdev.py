@@ -92,7 +92,7 @@ class NetdevVfKind(PreparableKind[NicVf, ClaimedNetdevVf]):
             **place_of(wanted.published),
             settings=settings.wanted(config),
             interface=ClaimedInterface(wanted=RecordedInterface.wanted(config.netdev, config.mac)),
-            has_rdma=wanted.published.has_rdma,
+            has_rdma=wanted.published.gives_rdma,
         )
 
     def refuse_occupied(self, context: Context, devices: Sequence[ClaimedNetdevVf]) -> None:

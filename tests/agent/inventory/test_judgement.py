@@ -136,6 +136,39 @@ def test_a_whole_nic_with_rdma_or_an_interface_is_offered_without_an_iommu(
     assert why_not_nic(WholeNic(pf, FunctionFacts())) is None
 
 
+def test_a_mode_that_the_policy_does_not_offer_is_none_of_a_vfs_and_what_is_left_counts() -> None:
+    two = replace(vf(), allowed=frozenset({VfMode.RDMA, VfMode.VFIO}))
+    left = why_not_vf(replace(vf(rdma=None), allowed=frozenset({VfMode.RDMA})))
+
+    assert modes_of(two) == {VfMode.RDMA, VfMode.VFIO}
+    assert why_not_vf(two) is None
+    assert left is not None
+    assert left.cause is Cause.NO_RDMA
+    assert "mode vfio: the policy of the node does not offer it in mode vfio" in left.text
+
+
+@pytest.mark.parametrize(("mode", "cause"), [(VfMode.VFIO, Cause.POLICY), (VfMode.NETDEV, None)])
+def test_a_whole_nic_is_offered_in_the_modes_of_the_policy_that_it_can_be_had_in(
+    mode: VfMode, cause: Cause | None
+) -> None:
+    pf = PhysicalFunction(function=function(PF), rdma_device="mlx5_0")
+
+    reason = why_not_nic(WholeNic(pf, GOOD, frozenset({mode})))
+
+    assert (reason and reason.cause) == cause
+
+
+def test_what_a_policy_excludes_is_told_with_that_alone() -> None:
+    pf = PhysicalFunction(function=function(PF), rdma_device="mlx5_0")
+
+    for reason in (
+        why_not_vf(replace(vf(), allowed=frozenset())),
+        why_not_nic(WholeNic(pf, GOOD, frozenset())),
+    ):
+        assert reason is not None
+        assert reason.text == "the policy of the node excludes it"
+
+
 def test_a_function_that_could_not_be_read_is_withheld_with_the_problem() -> None:
     reason = why_not_vf(vf(FunctionFacts(problem="cannot list /sys/x: denied")))
 

@@ -123,6 +123,28 @@ WRONG = {
         "- nics:\n  - vfRate: {eachMbps: 2, allMbps: 1}",
         "eachMbps: 2: must be at most 1",
     ),
+    "a kind of NIC that is none": ("- nics:\n  - kinds: [port]", "kinds[0]: 'port': must be one of nic, vf"),
+    "a mode of NICs that is none": (
+        "- nics:\n  - modes: [dpdk]",
+        "policy.yaml:5: rules[0].nics[0].modes[0]: 'dpdk': must be one of rdma, vfio, netdev",
+    ),
+    "modes of excluded NICs": (
+        "- nics:\n  - {excluded: true, modes: [rdma]}",
+        "modes: does not go with excluded",
+    ),
+    "kinds of excluded NICs": (
+        "- nics:\n  - {excluded: true, kinds: [vf]}",
+        "kinds: does not go with excluded",
+    ),
+    "VFs of NICs that are offered whole": (
+        "- nics:\n  - {kinds: [nic], vfs: [{indexes: [0], modes: [rdma]}]}",
+        "vfs: has no effect: VFs of these NICs are not offered",
+    ),
+    "a mode that no kind has": ("- nics:\n  - {kinds: [nic], modes: [vfio]}", "modes: leaves nothing"),
+    "modes of an excluded VF": (
+        "- nics:\n  - vfs:\n    - {indexes: [0], excluded: true, modes: [rdma]}",
+        "policy.yaml:6: rules[0].nics[0].vfs[0].modes: does not go with excluded",
+    ),
     "a VF in two entries": (
         "- nics:\n  - vfs:\n    - {indexes: [0], excluded: true}\n    - {indexes: [0], excluded: true}",
         "policy.yaml:7: rules[0].nics[0].vfs[1].indexes: 0: another entry",

@@ -12,9 +12,12 @@ from hypothesis import strategies as st
 from agent.health.causes import Severity
 from agent.health.rules import HealthRules
 from agent.inventory.modes import ModesOfGpu
+from agent.inventory.options.settings import Settings
+from agent.policy.applied import settings_on
 from agent.policy.files import BadPolicy, read_file
 from agent.policy.model import GpuRule, GpuSelector, InvalidPolicy, Operator, Policy, Requirement, Rule
 from agent.policy.resolution import resolve
+from scheduler_core.frontends.configuration.values import VfMode
 
 WHOLE, MIG = ModesOfGpu(mig=False), ModesOfGpu(whole=False)
 
@@ -125,6 +128,29 @@ def test_attributes_of_several_rules_come_together_and_a_vf_may_have_its_own(pol
 
     assert found.attributes == {"a.b/rail": "0", "a.b/team": "x"}
     assert found.vfs[1].attributes == {"a.b/rail": "1"}
+
+
+def test_kinds_and_modes_of_nics_are_settings_and_those_of_a_vf_count_before_its_nics(policy, nics) -> None:
+    file = policy(
+        "- nics:\n  - {kinds: [vf], modes: [vfio, rdma]}\n"
+        "  - {select: {linkTypes: [ethernet]}, vfs: [{indexes: [1], modes: [netdev]}]}\n"
+    )
+
+    found = file.placed(lambda one: resolve(one, {}, nics)).settings
+    offer = settings_on(Settings(), found, nics).offers[nics.nics[0].function.bdf]
+
+    assert offer.of_nic == frozenset()
+    assert offer.of_vf(0) == {VfMode.RDMA, VfMode.VFIO}
+    assert offer.of_vf(1) == {VfMode.NETDEV}
+
+
+def test_two_entries_that_disagree_about_modes_of_a_nic_are_refused(policy, nics) -> None:
+    file = policy("- nics:\n  - modes: [vfio]\n- nics:\n  - modes: [rdma]\n")
+
+    with pytest.raises(
+        BadPolicy, match=r"policy.yaml:7: rules\[1\].nics\[0\].modes: disagrees with rules\[0\]"
+    ):
+        file.placed(lambda one: resolve(one, {}, nics))
 
 
 def test_rules_of_health_for_some_nodes_count_before_those_for_all(resolved) -> None:
