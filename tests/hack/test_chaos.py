@@ -11,7 +11,7 @@ from chaos import killer
 from chaos.books import Books
 from chaos.documents import Drawn
 from chaos.killer import Killer
-from chaos.parts import PARTS, parts_of
+from chaos.parts import PARTS, missing_of, parts_of
 from chaos.pods import KINDS, NEVER_RUNS, kinds_of, objects
 from chaos.report import Kill, Report
 from chaos.stream import Come, Go, Stream, one_of_each
@@ -223,3 +223,10 @@ def test_a_part_that_ends_where_another_one_is_not_ready_is_started_again(
     assert report.problems == []
     assert said.count("cannot start kubelet: it ended (1)") == 2
     assert report.kills[0].parts == ("kubelet",)
+
+
+def test_a_program_is_back_when_as_many_run_as_before_the_kills() -> None:
+    expected = {"agent": 1, "controller": 2}
+    assert missing_of(expected, {"agent": 1, "controller": 1}) == ["controller: 1 of 2"]
+    assert missing_of(expected, {"controller": 2}) == ["agent: 0 of 1"]
+    assert missing_of(expected, {"agent": 2, "controller": 2}) == []  # one that its runtime has forgotten

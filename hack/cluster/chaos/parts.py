@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -89,11 +89,11 @@ class Parts:
                 self._control.start(self._launched(name))
 
     def wait(self, limit_s: float) -> None:
-        """Wait until every program runs again. Raises: NotBack."""
+        """Wait until every program runs again. Raises: NotBack naming what is missing."""
         end = time.monotonic() + limit_s
-        while (now := _counted(processes())) != self.expected:
+        while missing := missing_of(self.expected, _counted(processes())):
             if time.monotonic() > end:
-                raise NotBack(f"not back after {limit_s:.0f} s: {self.expected} processes, now {now}")
+                raise NotBack(f"not back after {limit_s:.0f} s: {', '.join(missing)}")
             time.sleep(_PAUSE_S)
 
     def _chosen(self, name: str) -> list[Process]:
@@ -107,6 +107,18 @@ class Parts:
 
     def _launched(self, name: str) -> str:
         return f"{name}-{self._node}" if name in _OF_NODES else name
+
+
+def missing_of(expected: Mapping[str, int], running: Mapping[str, int]) -> list[str]:
+    """Return of which programs fewer run than are expected.
+
+    More may run: one whose start containerd gave up when it was killed, and which its shim started all the same.
+    """
+    return [
+        f"{program}: {running.get(program, 0)} of {count}"
+        for program, count in expected.items()
+        if running.get(program, 0) < count
+    ]
 
 
 def _counted(found: Iterator[Process]) -> dict[str, int]:
