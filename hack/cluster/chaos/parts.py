@@ -112,7 +112,7 @@ class Parts:
 def missing_of(expected: Mapping[str, int], running: Mapping[str, int]) -> list[str]:
     """Return of which programs fewer run than are expected.
 
-    More may run: one whose start containerd gave up when it was killed, and which its shim started all the same.
+    More may run: one whose start containerd gave up when it was killed, and which its shim started anyway.
     """
     return [
         f"{program}: {running.get(program, 0)} of {count}"
