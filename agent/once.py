@@ -15,6 +15,7 @@ import yaml
 
 from agent.inventory.model import NodeDevices
 from agent.publishing.forms import Form, Found, Verdict, documents
+from agent.publishing.taints.composite import taints_of, with_taints
 from agent.slices import composite_slices, encoded
 from scheduler_core.publishing.documents import Document
 
@@ -26,7 +27,8 @@ def slices_of(found: Found, *, composite: bool) -> tuple[Document, ...]:
 
     Raises: CannotProject.
     """
-    more = encoded(composite_slices(found.devices)) if composite else ()
+    tainted = with_taints(found.devices, taints_of(found.devices, found.in_the_way, found.health))
+    more = encoded(composite_slices(tainted)) if composite else ()
     return (*documents(found, Verdict(Form.SEPARATE)), *more)
 
 

@@ -18,10 +18,10 @@ from agent.inventory.foreign.found import NOTHING, InTheWay
 from agent.inventory.model import Inventory, NodeDevices
 from agent.inventory.numbers.unlisted import with_unlisted
 from agent.publishing.fixed import fixed_pool, without
-from agent.publishing.foreign import with_foreign
-from agent.publishing.owned import marked
+from agent.publishing.taints.foreign import with_foreign
+from agent.publishing.taints.owned import marked
+from agent.publishing.taints.unreadable import with_unreadable
 from agent.publishing.turns import by_turns
-from agent.publishing.unreadable import with_unreadable
 from scheduler_core.base.errors import CannotProject
 from scheduler_core.books.expressed_groups import with_groups
 from scheduler_core.codec import v1
@@ -241,5 +241,10 @@ def _reduced(
     content = {"devices": devices, "sharedCounters": kept}
     spec = {key: value for key, value in one["spec"].items() if key not in content}
     spec |= {key: list(value) for key, value in content.items() if value}
-    metadata = {**one["metadata"], "name": f"{one['metadata']['name']}-trial"}
-    return {**one, "metadata": metadata, "spec": spec}
+    return trial_of({**one, "spec": spec})
+
+
+def trial_of(slice_: Document) -> Document:
+    """Return a slice under the name for a dry run, which no stored slice has."""
+    metadata = {**slice_["metadata"], "name": f"{slice_['metadata']['name']}-trial"}
+    return {**slice_, "metadata": metadata}

@@ -18,15 +18,19 @@ from agent.publishing.forms import (
     Ask,
     Form,
     Found,
+    NotTaken,
+    Taken,
     Verdict,
     after_loss,
     fields_of,
     judge,
     packed_documents,
+    trial_of,
 )
 from agent.publishing.metrics import Metrics
 from agent.publishing.ports import NodeEvents
 from agent.publishing.stored_packing import composite_packed_in, packed_in
+from agent.publishing.taints.composite import first_tainted, taints_of, with_taints
 from agent.slices import CompositePacked, composite_packed, encoded
 from scheduler_core.base.errors import CannotProject
 from scheduler_core.dialects.packing import Packed
@@ -149,21 +153,32 @@ class V1Source:
 
 
 class CompositeSource:
-    """CompositeResourceSlices: a custom resource, stored exactly as sent."""
+    """CompositeResourceSlices: a custom resource, stored as sent if its definition is of this version.
 
-    is_full = True
+    An earlier definition has no taints. While a device has one, nothing is published there: the device would
+    seem free, and whoever finds no composite slices reads the v1 slices of the same pool.
+    """
 
     def __init__(self) -> None:
         self._last: tuple[NodeDevices, tuple[Document, ...]] | None = None
         self._packed: CompositePacked | None = None
+        self._keeps_taints: bool | None = None  # not known before the first taint
+        self._is_told = False
 
-    def wanted(self, found: Found, ask: Ask) -> tuple[Document, ...]:  # noqa: ARG002 - the form does not vary
+    @property
+    def is_full(self) -> bool:
+        """Whether the server stores taints, as far as that is known."""
+        return self._keeps_taints is not False
+
+    def wanted(self, found: Found, ask: Ask) -> tuple[Document, ...]:
         """Return the slices, each with the counts that ``kubectl get`` shows."""
-        if self._last is None or self._last[0] != found.devices:
-            self._packed = composite_packed(found.devices, self._packed)
-            slices = tuple(_counted(one) for one in encoded(self._packed.slices))
-            self._last = found.devices, slices
-        return self._last[1]
+        taints = taints_of(found.devices, found.in_the_way, found.health)
+        slices = self._documents(with_taints(found.devices, taints))
+        if not taints:
+            return slices
+        if self._keeps_taints is None:
+            self._settle(ask([trial_of(first_tainted(slices))]))
+        return slices if self._keeps_taints else ()
 
     def adopt(self, stored: Sequence[Document]) -> None:
         """Keep every device and mixin in the slice where it is stored."""
@@ -171,15 +186,39 @@ class CompositeSource:
 
     def lost(self, fields: frozenset[str]) -> bool:
         """Log that the installed CustomResourceDefinition is not of this version."""
-        _log.error(
-            "stored CompositeResourceSlices lack %s: the administrator must install this version's "
-            "CustomResourceDefinition",
-            ", ".join(sorted(fields)),
-        )
-        return False
+        self._tell(fields)
+        if TAINTS not in fields or self._keeps_taints is False:
+            return False
+        self._keeps_taints = False
+        return True
 
     def doubt(self) -> None:
-        """Do nothing: the form does not vary."""
+        """Ask the server about taints again: somebody may have installed another definition."""
+        self._keeps_taints = None
+
+    def _documents(self, devices: NodeDevices) -> tuple[Document, ...]:
+        if self._last is None or self._last[0] != devices:
+            self._packed = composite_packed(devices, self._packed)
+            slices = tuple(_counted(one) for one in encoded(self._packed.slices))
+            self._last = devices, slices
+        return self._last[1]
+
+    def _settle(self, answer: Taken | NotTaken) -> None:
+        lost = answer.lost if isinstance(answer, Taken) else frozenset[str]()
+        self._keeps_taints = TAINTS not in lost
+        if self._keeps_taints:
+            self._is_told = False
+        elif not self._is_told:
+            self._is_told = True
+            self._tell(lost)
+
+    def _tell(self, fields: frozenset[str]) -> None:
+        _log.error(
+            "the API server drops %s of CompositeResourceSlices: the administrator must install this "
+            "version's CustomResourceDefinition%s",
+            ", ".join(sorted(fields)),
+            "; until then there are none while a device has a taint" if TAINTS in fields else "",
+        )
 
 
 def _counted(slice_: Document) -> Document:

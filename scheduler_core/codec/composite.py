@@ -18,7 +18,7 @@ from scheduler_core.codec.attributes import read_attributes
 from scheduler_core.codec.decoded import Decoded, content
 from scheduler_core.codec.fields import Fields, subject_of
 from scheduler_core.codec.selections import SELECTION, read_selection
-from scheduler_core.codec.v1_device import read_groups, read_only_with
+from scheduler_core.codec.v1_device import read_groups, read_only_with, read_taints
 from scheduler_core.model.composite import CompositeDevice, CompositeSlice, Mixin
 from scheduler_core.model.device import AttributeValue, DeviceName, QualifiedName
 from scheduler_core.model.names import (
@@ -167,7 +167,7 @@ class _Reading:
         return False
 
     def _body(self, body: Fields, name: DeviceName, *, is_basic: bool) -> CompositeDevice:
-        own = ("attributes", "capacity")
+        own = ("attributes", "capacity", "taints")
         body.only(*own, *(() if is_basic else _COMPOSITE_ONLY), *SELECTION)
         attributes, capacity, policies = self._properties(body)
         sources = tuple(body.children("consumesCapacityFrom", limits.SOURCES))
@@ -189,6 +189,7 @@ class _Reading:
             is_basic=is_basic,
             is_shareable=body.flag("allowMultipleAllocations", False),
             policies=policies,
+            taints=read_taints(body),
         )
 
     def _device_nodes(self, body: Fields) -> NodeSelection | None:

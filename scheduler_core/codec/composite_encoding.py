@@ -8,6 +8,7 @@ from scheduler_core.codec.amounts import write_policy
 from scheduler_core.codec.attributes import write_attributes
 from scheduler_core.codec.composite import API_VERSION, KIND
 from scheduler_core.codec.selections import write_selection
+from scheduler_core.codec.v1_device import write_taint
 from scheduler_core.model.composite import CompositeDevice, CompositeSlice, Mixin
 from scheduler_core.model.device import DeviceName, QualifiedName
 from scheduler_core.model.names import bare
@@ -61,6 +62,8 @@ def _write_device(device: CompositeDevice, driver: str) -> dict[str, Any]:
     if device.nodes is not None:
         body |= write_selection(device.nodes)
     body |= _write_properties(device, driver)
+    if device.taints:
+        body["taints"] = [write_taint(taint) for taint in device.taints]
     return {"name": device.name, "basic" if device.is_basic else "composite": body}
 
 

@@ -158,7 +158,7 @@ def write_device(device: Device, driver: str, *, with_nodes: bool) -> dict[str, 
         "attributes": write_attributes(device.attributes, driver, as_semver=True),
         "capacity": write_capacity(device.capacity, device.policies, driver),
         "consumesCounters": [_write_draw(draw) for draw in device.draws],
-        "taints": [_write_taint(taint) for taint in device.taints],
+        "taints": [write_taint(taint) for taint in device.taints],
         "bindsToNode": device.binding.to_node,
         "bindingConditions": list(device.binding.conditions),
         "bindingFailureConditions": list(device.binding.failure_conditions),
@@ -174,7 +174,8 @@ def _write_draw(draw: Draw) -> dict[str, Any]:
     return written | ({"compatibilityGroups": sorted(draw.groups)} if draw.groups else {})
 
 
-def _write_taint(taint: Taint) -> Mapping[str, str]:
+def write_taint(taint: Taint) -> Mapping[str, str]:
+    """Return a taint as a slice has it."""
     found = {
         "key": taint.key,
         "value": taint.value,

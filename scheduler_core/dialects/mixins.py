@@ -205,6 +205,7 @@ def _device(flat: Flat, draws: tuple[Draw, ...], nodes: NodeSelection) -> Device
         draws=draws,
         parents=parents(flat.device),
         nodes=nodes,
+        taints=flat.device.taints,
         only_with=flat.device.only_with,
         is_shareable=flat.device.is_shareable,
         policies=flat.policies,

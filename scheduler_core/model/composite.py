@@ -2,7 +2,7 @@
 
 These are the objects as written, and ``dialects.mixins`` flattens them. Keys of attributes and capacities
 have their domain here, while a slice may leave out the driver's own domain.
-Source: KEP-4815 in its first form.
+Source: KEP-4815 in its first form; taints as KEP-5055 has them (decision 0106).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from scheduler_core.model.device import AttributeValue, DeviceName, QualifiedNam
 from scheduler_core.model.nodes import NodeSelection
 from scheduler_core.model.policy import RequestPolicy
 from scheduler_core.model.pool import PoolId
+from scheduler_core.model.taints import Taint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +40,8 @@ class CompositeDevice:
            dimension supplies it. ``groups`` are the compatibility groups declared per source.
            ``only_with`` is a CEL expression that every other device in use must meet. ``nodes`` is set
            only in a slice that delegates node selection. A device with ``is_shareable`` serves many claims
-           with shares of its capacity, under ``policies``; it draws once for all of them.
+           with shares of its capacity, under ``policies``; it draws once for all of them. ``taints`` are its
+           own: a device that is cut from it, or that it is cut from, has others or none.
     """
 
     name: DeviceName
@@ -53,6 +55,7 @@ class CompositeDevice:
     only_with: str | None = None
     is_shareable: bool = False
     policies: Mapping[QualifiedName, RequestPolicy] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

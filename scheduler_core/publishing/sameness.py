@@ -14,6 +14,7 @@ from scheduler_core.base.quantity import Quantity
 from scheduler_core.base.timestamp import seconds_of
 
 _AMOUNTS: Final = ("value", "quantity")
+_BODIES: Final = ("basic", "composite")  # where a device of the composite dialect says all but its name
 _CLOCK_STEP_S: Final = 1.0  # servers keep whole seconds
 
 
@@ -56,7 +57,8 @@ def _same_time(wanted: str, stored: str) -> bool:
 def dropped(sent: Mapping[str, Any], stored: Mapping[str, Any]) -> frozenset[str]:
     """Return the names of the fields of a slice's spec that were sent and not stored.
 
-    Shape: fields of the spec and of its devices; a field of a draw as ``consumesCounters.FIELD``.
+    Shape: fields of the spec, of its devices and of what a composite device consists of; a field of a draw as
+           ``consumesCounters.FIELD``.
     """
     return frozenset(_dropped(sent["spec"], stored.get("spec") or {}))
 
@@ -68,6 +70,8 @@ def _dropped(sent: Mapping[str, Any], stored: Mapping[str, Any]) -> Iterator[str
         if (other := kept.get(device["name"])) is None:
             continue  # the server stores other devices: no feature gate does that
         yield from _missing(device, other)
+        for body in _BODIES:
+            yield from _missing(device.get(body) or {}, other.get(body) or {})
         for draw, still in zip(
             device.get("consumesCounters") or (), other.get("consumesCounters") or (), strict=False
         ):

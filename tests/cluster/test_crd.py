@@ -149,6 +149,15 @@ WRONG: dict[str, tuple[Callable[[Document], object], str]] = {
         "should match",
     ),
     "a negative quantity": (lambda s: of_first(s, capacity={"c": {"quantity": -1}}), "greater than or equal"),
+    "a taint with an effect that there is not": (
+        lambda s: of_first(s, taints=[{"key": "k", "effect": "Evict"}]),
+        "Unsupported value",
+    ),
+    "a taint without an effect": (lambda s: of_first(s, taints=[{"key": "k"}]), "Required value"),
+    "seventeen taints": (
+        lambda s: of_first(s, taints=[{"key": f"k{n}", "effect": "NoSchedule"} for n in range(17)]),
+        "at most 16 items",
+    ),
     "no slice at all": (lambda s: s["spec"]["pool"].update(resourceSliceCount=0), "greater than or equal"),
 }
 
@@ -168,6 +177,17 @@ def test_the_largest_slice_that_the_limits_allow_is_stored(
     many(slice_, 64, 63)
     for one in (*slice_["spec"]["devices"], *slice_["spec"]["deviceMixins"]):
         one["composite"] = {"attributes": attributes(16), "capacity": capacities(16)}
+
+    stored = store(slice_)
+
+    assert stored["spec"] == slice_["spec"]
+
+
+def test_the_taints_of_a_device_are_stored(slice_: Document, store: Callable[[Document], Document]) -> None:
+    lost = {"key": "health.tangram.dev/gpu-lost", "value": "79", "effect": "NoExecute"}
+    of_first(
+        slice_, taints=[lost | {"timeAdded": "2026-11-24T20:00:00Z"}, {"key": "k", "effect": "NoSchedule"}]
+    )
 
     stored = store(slice_)
 

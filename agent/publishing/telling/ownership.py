@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from agent.publishing.metrics import Metrics
-from agent.publishing.owned import is_marked
 from agent.publishing.ports import NodeEvents
+from agent.publishing.taints.owned import is_marked
 from scheduler_core.model.ownership import CONTROLLER, OWNER
 from scheduler_core.publishing.documents import Document
 

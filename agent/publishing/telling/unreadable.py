@@ -9,7 +9,7 @@ from typing import Any
 from agent.inventory.model import NodeDevices
 from agent.publishing.metrics import Metrics
 from agent.publishing.ports import NodeEvents
-from agent.publishing.unreadable import UNREADABLE
+from agent.publishing.taints.unreadable import UNREADABLE
 from daemon.log_fields import fields
 from scheduler_core.model.device import DeviceName
 

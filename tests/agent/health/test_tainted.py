@@ -19,7 +19,6 @@ from agent.health.tainted import judged
 from agent.inventory import discover
 from agent.inventory.describer import Describer
 from agent.publishing.forms import TAINTS, Form, Found, Verdict, documents
-from agent.publishing.sources import CompositeSource
 
 BEGAN_S = 1_700_000_000.0
 TIME = "2023-11-14T22:13:20Z"
@@ -161,9 +160,3 @@ def test_what_its_health_says_is_not_said_as_unreadable_again(site):
     names = frozenset(found.health)
     unread = replace(found, devices=replace(found.devices, remembered=names))
     assert documents(unread, Verdict(Form.SEPARATE)) == documents(found, Verdict(Form.SEPARATE))
-
-
-def test_the_composite_slices_do_not_change(site):
-    before = CompositeSource().wanted(site.look(), lambda _: None)
-    site.xid(79)
-    assert CompositeSource().wanted(site.look(), lambda _: None) == before

@@ -115,12 +115,17 @@ def test_a_server_that_was_asked_before_is_asked_again_whether_it_keeps_the_tain
     assert asked == [False, True]
 
 
-def test_the_composite_dialect_has_no_taints_and_stays_as_it_is(site):
+def test_the_composite_slices_have_the_same_taint(site):
     source = CompositeSource()
     before = source.wanted(site.look(), EVERY_FIELD)
     site.make()
 
-    assert source.wanted(site.look(), EVERY_FIELD) is before
+    after = source.wanted(site.look(), EVERY_FIELD)
+
+    v1 = tainted(V1Source(Metrics(), None).wanted(site.look(), EVERY_FIELD))
+    bodies = {device["name"]: device["composite"] for one in after for device in one["spec"]["devices"]}
+    assert {name: body["taints"] for name, body in bodies.items() if "taints" in body} == v1
+    assert sum(old != new for old, new in zip(before, after, strict=True)) == 1
 
 
 def test_the_taint_goes_with_the_instance(site):

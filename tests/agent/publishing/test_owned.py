@@ -12,7 +12,7 @@ from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node, shipped_nodes
 from agent.inventory import describe, discover
 from agent.publishing.forms import TAINTS, Form, Found, Verdict, documents
-from agent.publishing.owned import is_marked
+from agent.publishing.taints.owned import is_marked
 from scheduler_core.base.limits import DEVICES_WITH_COUNTERS
 from scheduler_core.codec import v1
 from scheduler_core.model.ownership import CONTROLLER, OWNER, TAINT_EFFECT

@@ -18,8 +18,8 @@ from agent.inventory.numbers.unlisted import TAINT
 from agent.publishing.forms import Form, Found, Verdict, documents
 from agent.publishing.metrics import Metrics
 from agent.publishing.patience import LOOKS, Patience
+from agent.publishing.taints.unreadable import UNREADABLE
 from agent.publishing.telling.unreadable import UnreadableDevices
-from agent.publishing.unreadable import UNREADABLE
 from agent.slices import composite_slices, encoded
 from scheduler_core.model.ownership import CONTROLLER
 

@@ -58,6 +58,37 @@ def test_a_slice_encodes_to_one_form_and_comes_back(kep):
     assert encode_slice(again) == encode_slice(listing)
 
 
+@pytest.mark.parametrize("kind", ["basic", "composite"])
+def test_taints_of_a_device_are_its_own_and_come_back(kind):
+    taint = {"key": "health.example/lost", "value": "79", "effect": "NoExecute"}
+    taints = [taint | {"timeAdded": "2026-11-24T20:00:00Z"}, {"key": "other", "effect": "NoSchedule"}]
+    part = composite("part", consumesCapacityFrom=[{"name": "a"}])
+    decoded = decode_slice(slice_of([{"name": "a", kind: {"taints": taints}}, part]))
+
+    assert encode_slice(decoded)["spec"]["devices"][0][kind]["taints"] == taints
+    assert [(one.name, len(one.taints)) for one in flatten([decoded]).devices] == [("a", 2), ("part", 0)]
+
+
+@pytest.mark.parametrize(
+    ("taint", "rule"),
+    [
+        ({"key": "a"}, "effect"),
+        ({"key": "a", "effect": "Evict"}, "must be one of None, NoSchedule, NoExecute"),
+        ({"effect": "NoExecute"}, "key"),
+        ({"key": "a", "effect": "NoExecute", "since": 1}, "unknown field"),
+    ],
+)
+def test_a_taint_that_breaks_a_rule_sets_its_device_aside(taint, rule):
+    reason = broken(composite(taints=[taint]))
+
+    assert "spec.devices[0].composite.taints[0]" in reason
+    assert rule in reason
+
+
+def test_a_device_has_16_taints_at_most():
+    assert "taints" in broken(composite(taints=[{"key": f"k{n}", "effect": "NoExecute"} for n in range(17)]))
+
+
 def test_short_versions_are_read_and_printed_as_they_were():
     attributes = {"v": {"version": "560.35.03"}, "w": {"version": 12.6}}
     decoded = decode_slice(slice_of([composite(attributes=attributes)]))

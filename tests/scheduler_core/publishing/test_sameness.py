@@ -86,3 +86,16 @@ def test_everything_else_is_a_difference(wanted, stored):
 )
 def test_fields_that_were_dropped_are_named(sent, stored, lost):
     assert dropped(sent, stored) == lost
+
+
+@pytest.mark.parametrize("kind", ["basic", "composite"])
+def test_a_field_of_a_composite_device_that_was_not_stored_is_told(kind):
+    sent = {
+        "spec": {
+            "devices": [{"name": "a", kind: {"attributes": {"x": {"int": 1}}, "taints": [{"key": "k"}]}}]
+        }
+    }
+    stored = {"spec": {"devices": [{"name": "a", kind: {"attributes": {"x": {"int": 1}}}}]}}
+
+    assert dropped(sent, stored) == {"taints"}
+    assert dropped(sent, sent) == frozenset()

@@ -8,7 +8,7 @@ import pytest
 from slice_keeper import slice_of
 
 from agent.publishing.metrics import Metrics
-from agent.publishing.owned import MARK
+from agent.publishing.taints.owned import MARK
 from agent.publishing.telling.ownership import Ownership
 from scheduler_core.model.ownership import CONTROLLER
 

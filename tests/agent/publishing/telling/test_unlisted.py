@@ -80,7 +80,7 @@ def test_the_server_is_asked_whether_it_keeps_the_taint(look):
     assert "gpu-1" not in published(look(SECOND), verdict)
 
 
-def test_the_composite_dialect_has_no_taints_so_it_is_not_there(look):
+def test_in_the_composite_slices_it_is_not_there(look):
     names = {one.name for slice_ in composite_slices(look(SECOND).devices) for one in slice_.devices}
 
     assert "gpu-0" in names

@@ -1,7 +1,7 @@
 """The taint on devices that overlap a foreign MIG instance: no claim could have one on the node. Pure.
 
-It is in the v1 slices alone, as all taints are. A server that drops taints does not get these devices: they
-would seem free there.
+This is for the v1 slices; ``composite`` does the same for the composite ones. A server that drops taints does
+not get these devices: they would seem free there.
 """
 
 from __future__ import annotations
