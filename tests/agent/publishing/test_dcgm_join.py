@@ -1,21 +1,16 @@
-"""What NVIDIA's DCGM exporter finds in our slices, read as it reads them, under NVIDIA's driver name.
-
-Source: NVIDIA/dcgm-exporter, internal/pkg/transformation/dra.go: by pool and device it keeps the ``uuid`` of
-devices of type ``gpu``; of type ``mig`` the ``parentUUID``, ``profile`` and ``uuid``.
-"""
+"""What NVIDIA's DCGM exporter finds in our slices, read as it reads them, under NVIDIA's driver name."""
 
 from __future__ import annotations
 
 import re
 
 import pytest
+from dcgm_exporter import DRIVER, seen_by_exporter
 
 from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node
 from agent.inventory import describe, discover
 from agent.publishing.forms import Form, Found, Verdict, documents
-
-DRIVER = "gpu.nvidia.com"
 
 
 @pytest.fixture
@@ -27,26 +22,6 @@ def machine(tmp_path):
 def slices(machine):
     inventory = discover(simulated_hardware(machine).readers, "node-1")
     return documents(Found.of(inventory, describe(inventory, DRIVER)), Verdict(Form.SEPARATE))
-
-
-def seen_by_exporter(slices):
-    """Return what the exporter keeps of slices, by pool and device."""
-    found = {}
-    for one in slices:
-        if one["spec"]["driver"] != DRIVER:
-            continue
-        for device in one["spec"].get("devices") or ():
-            attributes = device.get("attributes") or {}
-
-            def text(key, attributes=attributes):
-                return attributes.get(key, {}).get("string", "")
-
-            place = f"{one['spec']['pool']['name']}/{device['name']}"
-            if text("type") == "gpu" and text("uuid"):
-                found[place] = {"uuid": text("uuid")}
-            elif text("type") == "mig" and text("parentUUID"):
-                found[place] = {key: text(key) for key in ("parentUUID", "profile", "uuid")}
-    return found
 
 
 def test_the_exporter_finds_the_uuid_of_every_whole_gpu(machine, slices):
