@@ -1,4 +1,4 @@
-"""What a log line is about, as fields beside its text: claim, request, device and the like.
+"""What a log line is about, as fields beside its text: pod, claim, request, device and the like.
 
 A line gets the fields of the ``with`` blocks around it and its own. They are taken when the line is logged,
 also where it is written later.
@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any, Final
 
-FIELDS: Final = ("node", "namespace", "claim", "uid", "request", "device")
+FIELDS: Final = ("node", "namespace", "pod", "claim", "uid", "request", "device")
 """The fields of lines, in the order in which they are written. Every value is a string."""
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 _about: Final[ContextVar[Mapping[str, str]]] = ContextVar("about", default=_NONE)
@@ -23,13 +23,14 @@ def fields(
     *,
     node: str = "",
     namespace: str = "",
+    pod: str = "",
     claim: str = "",
     uid: str = "",
     request: str = "",
     device: str = "",
 ) -> dict[str, Any]:
-    """Return the ``extra`` of a log call. Shape: several requests or devices are separated by commas."""
-    return {"fields": _given(node, namespace, claim, uid, request, device)}
+    """Return the ``extra`` of a log call. Shape: several pods or devices have commas between them."""
+    return {"fields": _given(node, namespace, pod, claim, uid, request, device)}
 
 
 @contextmanager
@@ -37,13 +38,15 @@ def log_about(
     *,
     node: str = "",
     namespace: str = "",
+    pod: str = "",
     claim: str = "",
     uid: str = "",
     request: str = "",
     device: str = "",
 ) -> Iterator[None]:
     """Give the fields to all lines that this thread logs within a block."""
-    before = _about.set({**_about.get(), **_given(node, namespace, claim, uid, request, device)})
+    given = _given(node, namespace, pod, claim, uid, request, device)
+    before = _about.set({**_about.get(), **given})
     try:
         yield
     finally:

@@ -15,15 +15,17 @@ from typing import Any, Final, Protocol
 
 from controller.classes.turns import StatusWrite
 from controller.model.slices import SliceSeen
+from controller.plan.log_fields import of_plan
 from controller.plan.plans import GroupPlacement, Placement, Release, Tell, about
 from controller.run.classes import ResourceClasses
 from controller.run.coordinator import Coordinator
-from controller.run.messages import Changed, Message, Refresh, Refreshed, Stop, Written, named
+from controller.run.messages import Changed, Message, Refresh, Refreshed, Stop, Written, fields_of, named
 from controller.run.ports import Why
 from controller.run.report import Report, Times
 from controller.run.values import Decided
 from controller.run.writer import Writer
 from controller.run.writers import Writers
+from daemon.log_fields import fields, log_about
 from scheduler_core.model.claim import ClaimRef, DeviceClass
 
 _log = logging.getLogger("controller")
@@ -136,7 +138,8 @@ class Loop:
             try:
                 self._hear(message)
             except Exception as error:  # noqa: BLE001 - one change must not end the controller
-                self._surprises.met(error, "change", named(message))
+                with log_about(**fields_of(message)):
+                    self._surprises.met(error, "change", named(message))
         self._enter(slices)
         return True
 
@@ -310,7 +313,8 @@ class Loop:
         self._report.written(plan, outcome, written.took_s)
         if outcome.failure is not None:
             level = logging.INFO if outcome.failure is Why.OUTDATED else logging.WARNING
-            _log.log(level, "%s was not written (%s): %s", about(plan), outcome.failure, outcome.text)
+            text, told = "%s was not written (%s): %s", fields(**of_plan(plan))
+            _log.log(level, text, about(plan), outcome.failure, outcome.text, extra=told)
         if isinstance(plan, Placement | GroupPlacement):
             self.coordinator.done(plan, outcome)
         elif isinstance(plan, Release):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from controller.plan.log_fields import of_plan
 from controller.plan.plans import Plan
 from controller.run.writer import Outcome
 
@@ -56,3 +57,18 @@ def named(message: Message) -> str:
             return f"the end of a {type(plan).__name__}"
         case _:
             return "a message"
+
+
+def fields_of(message: Message) -> dict[str, str]:
+    """Return the fields of log lines about a message."""
+    match message:
+        case Changed(kind="Pod", namespace=namespace, name=name):
+            return {"namespace": namespace, "pod": name}
+        case Changed(kind="ResourceClaim", namespace=namespace, name=name):
+            return {"namespace": namespace, "claim": name}
+        case Changed(kind="Node", name=name):
+            return {"node": name}
+        case Written(plan=plan):
+            return of_plan(plan)
+        case _:
+            return {}

@@ -5,15 +5,21 @@ Safe between threads.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from controller.classes.turns import StatusWrite
 from controller.model.pods import PodRef
 from controller.plan import documents
+from controller.plan.log_fields import of_allocation, of_plan
 from controller.plan.plans import ClaimWrite, GroupPlacement, LetGo, Placement, Plan, Release, Tell
 from controller.run.ports import ClusterWriter, Document, Why, WriteFailed
+from daemon.log_fields import fields, log_about
 from scheduler_core.model.claim import ClaimRef
+
+_log: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,28 +49,15 @@ class Writer:
     warn: Callable[[PodRef, str, str], None] = lambda _pod, _uid, _text: None
 
     def carry_out(self, plan: Plan) -> Outcome:
-        """Write what a plan says, up to the first failure, and return what became of it."""
-        try:
-            match plan:
-                case Placement():
-                    self._place(plan)
-                case GroupPlacement():
-                    return self._place_together(plan)
-                case Release():
-                    self._release(plan)
-                case Tell(pod=pod, uid=uid, message=message):
-                    self._check()
-                    self.cluster.patch_pod_status(pod, documents.condition(uid, message, self.now()))
-                    self.warn(pod, uid, message)
-                case LetGo(pod=pod, uid=uid):
-                    self._check()
-                    self.cluster.patch_pod(pod, documents.without_gate(uid))
-                case StatusWrite(name=name, document=document):
-                    self._check()
-                    self.cluster.write_class_status(name, document)
-        except WriteFailed as error:
-            return Outcome(error.why, str(error))
-        return Outcome()
+        """Write what a plan says, up to the first failure, and return what became of it.
+
+        Each thing that was done is one line in the log.
+        """
+        with log_about(**of_plan(plan)):
+            try:
+                return self._carried_out(plan)
+            except WriteFailed as error:
+                return Outcome(error.why, str(error))
 
     def refresh(self) -> bool:
         """Read all claims as they are now; return whether the server answered."""
@@ -82,6 +75,26 @@ class Writer:
         except WriteFailed:
             return False
         return True
+
+    def _carried_out(self, plan: Plan) -> Outcome:
+        match plan:
+            case Placement():
+                self._place(plan)
+            case GroupPlacement():
+                return self._place_together(plan)
+            case Release():
+                self._release(plan)
+            case Tell(pod=pod, uid=uid, message=message):
+                self._check()
+                self.cluster.patch_pod_status(pod, documents.condition(uid, message, self.now()))
+                _log.info("pod %s waits: %s", pod, message)
+                self.warn(pod, uid, message)
+            case LetGo(pod=pod, uid=uid):
+                self._remove_gate(pod, uid)
+            case StatusWrite(name=name, document=document):
+                self._check()
+                self.cluster.write_class_status(name, document)
+        return Outcome()
 
     def _place(self, plan: Placement) -> None:
         for one in plan.claims:
@@ -105,8 +118,12 @@ class Writer:
 
     def _ungate(self, plan: Placement) -> None:
         if plan.is_gated:
-            self._check()
-            self.cluster.patch_pod(plan.pod.ref, documents.without_gate(plan.pod.uid))
+            self._remove_gate(plan.pod.ref, plan.pod.uid)
+
+    def _remove_gate(self, pod: PodRef, uid: str) -> None:
+        self._check()
+        self.cluster.patch_pod(pod, documents.without_gate(uid))
+        _log.info("pod %s: its gate was removed", pod)
 
     def _tell_done(self, plan: Placement) -> None:
         if plan.is_told:
@@ -125,6 +142,13 @@ class Writer:
             claim = self.cluster.replace_claim(protected)
         self._check()
         self.cluster.replace_claim_status(documents.allocated(claim, one.allocation, plan.pod, self.now()))
+        self._tell_allocated(one, str(claim["metadata"].get("uid", "")), plan)
+
+    def _tell_allocated(self, one: ClaimWrite, uid: str, plan: Placement) -> None:
+        about = of_allocation(one.ref, uid, one.allocation)
+        text = "claim %s (%s): allocated on node %s for pod %s, with %s"
+        told = fields(**about, pod=plan.pod.ref.name, node=plan.node)
+        _log.info(text, one.ref, uid, plan.node, plan.pod.ref, about["device"], extra=told)
 
     def _delete(self, claim: Document) -> None:
         """Delete a claim without devices, whose name is needed."""
@@ -142,6 +166,7 @@ class Writer:
             return
         self._check()
         unprotected = documents.without_finalizer(self.cluster.replace_claim_status(freed))
+        _log.info("claim %s (%s): released, since its pods are gone", plan.claim, plan.uid)
         if unprotected is not None:
             self._check()
             self.cluster.replace_claim(unprotected)

@@ -11,11 +11,13 @@ from queue import SimpleQueue
 from threading import Event, Thread
 from typing import Final
 
+from controller.plan.log_fields import of_plan
 from controller.plan.plans import GroupPlacement, Placement, Plan, about
 from controller.run.messages import Message, Refresh, Refreshed, Written
 from controller.run.ports import Why
 from controller.run.surprises import Surprises
 from controller.run.writer import Outcome, Writer
+from daemon.log_fields import log_about
 
 _THREADS: Final = 8
 _SETTLE_S: Final = (0.5, 1.0, 2.0, 5.0)  # waits between reads of claims whose writes have no known end
@@ -79,7 +81,8 @@ class Writers:
         try:
             return self._writer.carry_out(plan)
         except Exception as error:  # noqa: BLE001 - a thread that ends would leave its pod in flight for ever
-            self._surprises.met(error, "write", about(plan))
+            with log_about(**of_plan(plan)):
+                self._surprises.met(error, "write", about(plan))
             return Outcome(Why.UNKNOWN, f"unexpected error: {type(error).__name__}")
 
     def _settle(self, plan: Placement | GroupPlacement) -> None:

@@ -24,6 +24,7 @@ from controller.run.report import Report
 from controller.run.surprises import Surprises
 from controller.run.writer import Writer
 from controller.state.cluster_seen import ClusterSeen
+from daemon.log_fields import AddFields, fields_of
 
 KINDS = ("DeviceClass", "Node", "ResourceSlice", "ResourceClaim", "Pod")
 
@@ -115,6 +116,7 @@ def eventually(is_so: Callable[[], bool]) -> None:
 def test_a_change_that_cannot_be_taken_in_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
     one = Running()
     one.ask("good")
+    caplog.handler.addFilter(AddFields())
     with running(one), caplog.at_level(logging.ERROR):
         one.watched[-1].hear("default", "bad", None, object())
         one.show()
@@ -123,6 +125,7 @@ def test_a_change_that_cannot_be_taken_in_is_left_out(caplog: pytest.LogCaptureF
         eventually(lambda: one.failures("change") == 2)
     (told,) = [each for each in caplog.records if each.name == "controller" and each.exc_info]
     assert "a change of Pod default/bad" in told.getMessage()
+    assert fields_of(told) == {"namespace": "default", "pod": "bad"}
 
 
 def test_a_pod_that_cannot_be_decided_about_is_set_aside_and_the_others_are_served(

@@ -16,6 +16,7 @@ from agent.health.findings import Finding, Findings
 from agent.publishing.forms import Found
 from agent.publishing.metrics import Metrics
 from agent.publishing.ports import NodeEvents
+from daemon.log_fields import fields
 from daemon.metrics.definition import Labels
 from scheduler_core.model.device import DeviceName
 
@@ -30,6 +31,8 @@ _FOLLOWS: Final[Mapping[Severity, str]] = {
     Severity.EVICT: "no new pod gets it, and pods that have it are evicted",
 }
 _Said = dict[tuple[DeviceName, Cause], Finding]
+_Told = tuple[str, Sequence[DeviceName]]
+"""A sentence, and the devices that it is about."""
 
 
 class HealthTold:
@@ -58,9 +61,9 @@ class HealthTold:
         there = {*found.devices.by_name, *health}
         over = {key: one for key, one in before.items() if key not in self._last and key[0] in there}
         if over:
-            texts = [f"{_joined(names)}: {cause} is over" for cause, names in _by_cause(over).items()]
-            self._log_all(texts, logging.INFO)
-            self._node_events.note(_HEALED, _short(texts))
+            told = [(f"{_joined(names)}: {cause} is over", names) for cause, names in _by_cause(over).items()]
+            _log_all(told, logging.INFO)
+            self._node_events.note(_HEALED, _short(told))
 
     def _tell_new(self, new: _Said, reason: str) -> None:
         if not new:
@@ -68,14 +71,17 @@ class HealthTold:
         groups: dict[Finding, list[DeviceName]] = {}
         for (name, _), one in new.items():
             groups.setdefault(replace(one, since_s=0.0), []).append(name)
-        texts = [f"{_joined(names)}: {one}; {_FOLLOWS[one.severity]}" for one, names in groups.items()]
+        told = [
+            (f"{_joined(names)}: {one}; {_FOLLOWS[one.severity]}", names) for one, names in groups.items()
+        ]
         is_ill = reason == _ILL
-        self._log_all(texts, logging.WARNING if is_ill else logging.INFO)
-        (self._node_events.warn if is_ill else self._node_events.note)(reason, _short(texts))
+        _log_all(told, logging.WARNING if is_ill else logging.INFO)
+        (self._node_events.warn if is_ill else self._node_events.note)(reason, _short(told))
 
-    def _log_all(self, texts: Sequence[str], level: int) -> None:
-        for text in texts:
-            _log.log(level, "%s", text)
+
+def _log_all(told: Sequence[_Told], level: int) -> None:
+    for text, names in told:
+        _log.log(level, "%s", text, extra=fields(device=",".join(names)))
 
 
 def _said(health: Findings) -> _Said:
@@ -98,7 +104,7 @@ def _joined(names: Sequence[DeviceName]) -> str:
     return f"{first} and {len(others)} more devices" if others else first
 
 
-def _short(texts: Sequence[str]) -> str:
-    more = len(texts) - _MOST
+def _short(told: Sequence[_Told]) -> str:
+    more = len(told) - _MOST
     rest = [f"and {more} more; the agent's log has all of them"] if more > 0 else []
-    return " | ".join([*texts[:_MOST], *rest])
+    return " | ".join([*(text for text, _ in told[:_MOST]), *rest])

@@ -11,10 +11,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from agent.inventory.withheld import Withheld, alike
+from agent.inventory.withheld import Withheld, WithheldAlike, alike
 from agent.publishing.forms import Found
 from agent.publishing.metrics import Metrics
 from agent.publishing.ports import NodeEvents
+from daemon.log_fields import fields
 
 _log = logging.getLogger("agent.publishing")
 _WITHHELD: Final = "DevicesWithheld"
@@ -40,19 +41,19 @@ class Withholding:
         self._metrics.replace("withheld_devices", {labels: float(count) for labels, count in counts.items()})
         known = frozenset(before or ())
         if new := [one for one in now if one not in known]:
-            self._tell_new([str(one) for one in alike(new)], is_start=before is None)
+            self._tell_new(alike(new), is_start=before is None)
         left = {one.device for one in now}
         if over := [one.device for one in before or () if one.device not in left]:
             self._tell_over(over)
 
-    def _tell_new(self, told: Sequence[str], *, is_start: bool) -> None:
-        for sentence in told:
-            _log.warning("not offered: %s", sentence)
+    def _tell_new(self, told: Sequence[WithheldAlike], *, is_start: bool) -> None:
+        for one in told:
+            _log.warning("not offered: %s", one, extra=fields(device=",".join(one.devices)))
         tell = self._node_events.note if is_start else self._node_events.warn
-        tell(_WITHHELD, f"not offered: {_joined(told, ' | ')}")
+        tell(_WITHHELD, f"not offered: {_joined(list(map(str, told)), ' | ')}")
 
     def _tell_over(self, devices: Sequence[str]) -> None:
-        _log.info("no longer withheld: %s", ", ".join(devices))
+        _log.info("no longer withheld: %s", ", ".join(devices), extra=fields(device=",".join(devices)))
         self._node_events.note(_OVER, f"no longer withheld: {_joined(devices, ', ')}")
 
 
