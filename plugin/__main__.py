@@ -194,7 +194,8 @@ def _serve(
 
 def _health_told(driver: Driver, reports: Reports, options: Options) -> AbstractContextManager[None]:
     """Tell the users of claims what the agent hears of their devices, while a block runs."""
-    open_to_agent(options.health_dir)
+    for folder in options.folders_of_agent:
+        open_to_agent(folder)
     look = partial(driver.claim_health.look, reports.unhealthy)
     return repeated("health of claims", LOOK_S, look)
 

@@ -163,6 +163,11 @@ class Options:
         return state_file.folder_of(self.kubelet_dir, self.driver_name, self.machine_dir)
 
     @property
+    def folders_of_agent(self) -> tuple[Path, ...]:
+        """Return the folders beside the plugin's files in which the agent, which is not root, writes."""
+        return self.gpu_numbers_dir, self.health_dir
+
+    @property
     def lock_file(self) -> Path:
         """Return the file whose bytes are the locks."""
         return self.data_dir / "lock"

@@ -9,6 +9,7 @@ import yaml
 
 from agent import options as agent_options
 from plugin import arguments as plugin_arguments
+from plugin.options import Options
 
 ROOT = Path(__file__).parents[2]
 MANIFESTS = ROOT / "deploy/manifests"
@@ -135,6 +136,18 @@ def test_without_hardware_of_nvidia_no_container_has_a_capability_and_the_agent_
         assert context["allowPrivilegeEscalation"] is False
         assert "privileged" not in context
     assert found["agent"]["securityContext"]["runAsNonRoot"] is True
+
+
+def test_every_folder_of_the_host_that_the_agent_writes_is_one_that_the_plugin_opens_to_it():
+    """The agent is not root, and the kubelet makes the folders of volumes for root."""
+    daemon_set = one("DaemonSet", documents("base", "daemonset.yaml"))
+    volumes = daemon_set["spec"]["template"]["spec"]["volumes"]
+    on_host = {volume["name"] for volume in volumes if "hostPath" in volume}
+    mounts = containers(daemon_set)["agent"]["volumeMounts"]
+
+    written = {one["mountPath"] for one in mounts if one["name"] in on_host and not one.get("readOnly")}
+
+    assert written == {str(folder) for folder in Options(driver_name="tangram.dev", node_name="node-a").folders_of_agent}
 
 
 def selects(term, labels):

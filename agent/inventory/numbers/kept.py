@@ -51,6 +51,7 @@ class KeptNumbers:
         self._tell = tell
         self._last: Numbers | None = None
         self._told = ""
+        self._was_forbidden = False
 
     def __call__(self, seen: GpusSeen) -> Numbers:
         """Return the numbers, among them one for each GPU that is seen.
@@ -59,7 +60,7 @@ class KeptNumbers:
         """
         try:
             found = self._kept(seen)
-            self._told = ""
+            self._told, self._was_forbidden = "", False
         except NotKept as error:
             found = self._unkept(seen, error)
         self._last = found
@@ -103,10 +104,13 @@ class KeptNumbers:
         text = (
             f"the numbers of GPUs are not kept: {error}; the operator must see to it before the next reboot"
         )
-        if text != self._told:
+        if error.is_forbidden and not self._was_forbidden:
+            _log.info("%s; the plugin may write what this program may not, and does so soon", error)
+        elif text != self._told:
             _log.warning("%s", text)
             self._tell(_NOT_KEPT, text)
-        self._told = text
+            self._told = text
+        self._was_forbidden = error.is_forbidden
         return with_new_gpus(self._remembered(seen), seen)
 
     def _remembered(self, seen: GpusSeen) -> Numbers:

@@ -23,7 +23,19 @@ _PAUSE_S: Final = 0.1
 
 
 class NotKept(Exception):
-    """The file can be neither read nor written now; the text says which file, and why."""
+    """The file can be neither read nor written now; the text says which file, and why.
+
+    Shape: ``is_forbidden`` where this user may not: another program on the node may.
+    """
+
+    def __init__(self, text: str, *, is_forbidden: bool = False) -> None:
+        super().__init__(text)
+        self.is_forbidden = is_forbidden
+
+    @classmethod
+    def because(cls, text: str, error: OSError) -> NotKept:
+        """Return the failure with what the kernel says of it."""
+        return cls(f"{text}: {error.strerror or error}", is_forbidden=isinstance(error, PermissionError))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +59,7 @@ class SharedFile:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise NotKept(f"{self.path} cannot be read: {error.strerror or error}") from error
+            raise NotKept.because(f"{self.path} cannot be read", error) from error
 
     def stamp(self) -> tuple[int, int, int] | None:
         """Return what changes when the file is replaced, None where it is not there or cannot be seen."""
@@ -65,7 +77,7 @@ class SharedFile:
             folder.mkdir(parents=True, exist_ok=True, mode=_FOLDER_MODE)
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
-            raise NotKept(f"{folder} cannot be opened: {error.strerror or error}") from error
+            raise NotKept.because(f"{folder} cannot be opened", error) from error
         try:
             self._lock(descriptor)
             yield
@@ -74,17 +86,23 @@ class SharedFile:
 
     def replace(self, data: bytes) -> None:
         """Write the file; it survives a power cut. The caller holds the lock. Raises: NotKept."""
-        temporary = self.path.parent / f".{self.path.name}.tmp"
+        # In a folder for several users nobody may write what is left of another one's file.
+        temporary = self.path.parent / f".{self.path.name}.{os.geteuid()}-{os.getpid()}.tmp"
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
-            with open(os.open(temporary, flags, _FILE_MODE), "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(self.path)
+            try:
+                with open(os.open(temporary, flags, _FILE_MODE), "wb") as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(file.fileno())
+                temporary.replace(self.path)
+            except OSError:
+                with suppress(OSError):
+                    temporary.unlink()
+                raise
             self._sync_folder()
         except OSError as error:
-            raise NotKept(f"{self.path} cannot be written: {error.strerror or error}") from error
+            raise NotKept.because(f"{self.path} cannot be written", error) from error
 
     def set_aside(self) -> Path:
         """Rename a damaged file and return its new path. The caller holds the lock. Raises: NotKept."""
@@ -93,7 +111,7 @@ class SharedFile:
             with suppress(FileNotFoundError):
                 self.path.replace(aside)
         except OSError as error:
-            raise NotKept(f"{self.path} cannot be renamed: {error.strerror or error}") from error
+            raise NotKept.because(f"{self.path} cannot be renamed", error) from error
         return aside
 
     def remove(self) -> None:
@@ -101,7 +119,7 @@ class SharedFile:
         try:
             self.path.unlink(missing_ok=True)
         except OSError as error:
-            raise NotKept(f"{self.path} cannot be removed: {error.strerror or error}") from error
+            raise NotKept.because(f"{self.path} cannot be removed", error) from error
 
     def _lock(self, descriptor: int) -> None:
         folder = self.path.parent
@@ -111,7 +129,7 @@ class SharedFile:
             except BlockingIOError:
                 self.sleep(_PAUSE_S)
             except OSError as error:
-                raise NotKept(f"{folder} cannot be locked: {error.strerror or error}") from error
+                raise NotKept.because(f"{folder} cannot be locked", error) from error
             else:
                 return
         raise NotKept(f"{folder} is locked by another process for {_TRIES * _PAUSE_S:g} s")
