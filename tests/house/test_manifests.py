@@ -147,7 +147,8 @@ def test_every_folder_of_the_host_that_the_agent_writes_is_one_that_the_plugin_o
 
     written = {one["mountPath"] for one in mounts if one["name"] in on_host and not one.get("readOnly")}
 
-    assert written == {str(folder) for folder in Options(driver_name="tangram.dev", node_name="node-a").folders_of_agent}
+    opened = Options(driver_name="tangram.dev", node_name="node-a").folders_of_agent
+    assert written == {str(folder) for folder in opened}
 
 
 def selects(term, labels):
