@@ -6,22 +6,16 @@ It lies beside the file with the numbers of the GPUs.
 from __future__ import annotations
 
 import hashlib
-import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 import msgspec
 
-from agent.inventory.numbers.shared_file import SharedFile
+from agent.inventory.numbers.node_file import NodeFile
 from agent.policy.effect import Effect
 from agent.policy.resolved import Resolved, Waiting
 
 VERSION: Final = 1
-_MOST_BYTES: Final = 16 * 2**20
-_SUFFIX: Final = ".policy.json"
 
 
 class Damaged(Exception):
@@ -51,57 +45,19 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class EffectFile:
-    """The file of one node in one folder, which is made where it is missing.
+class EffectFile(NodeFile[Stored]):
+    """What is in effect on one node."""
 
-    Units: ``sleep`` seconds; a writer waits 5 s for another one.
-    """
+    SUFFIX: ClassVar[str] = ".policy.json"
+    MOST: ClassVar[int] = 16 * 2**20
 
-    folder: Path
-    node: str
-    sleep: Callable[[float], None] = time.sleep
-
-    @property
-    def path(self) -> Path:
-        """Return the path of the file."""
-        return self.folder / f"{self.node}{_SUFFIX}"
-
-    def read(self) -> Stored | None:
-        """Return what is in effect, None where there is no file. Raises: Damaged, NotKept."""
-        data = self._file.read(_MOST_BYTES)
-        return None if data is None else self._decoded(data)
-
-    def stamp(self) -> tuple[int, int, int] | None:
-        """Return what changes when the file is replaced, None where there is none."""
-        return self._file.stamp()
-
-    def locked(self) -> AbstractContextManager[None]:
-        """Keep other writers away for the length of a block. Raises: NotKept."""
-        return self._file.locked()
-
-    def replace(self, stored: Stored) -> None:
-        """Write what is in effect; it survives a power cut. The caller holds the lock. Raises: NotKept."""
-        self._file.replace(self._encoded(stored))
-
-    def set_aside(self) -> Path:
-        """Rename a damaged file and return its new path. The caller holds the lock. Raises: NotKept."""
-        return self._file.set_aside()
-
-    def remove(self) -> None:
-        """Remove the file: no policy is in effect. Raises: NotKept."""
-        self._file.remove()
-
-    @property
-    def _file(self) -> SharedFile:
-        return SharedFile(self.path, self.sleep)
-
-    def _encoded(self, stored: Stored) -> bytes:
+    def _encoded(self, said: Stored) -> bytes:
         unsigned = _File(
             version=VERSION,
             node=self.node,
-            settings=stored.effect.settings,
-            waiting=stored.effect.waiting,
-            problem=stored.problem,
+            settings=said.effect.settings,
+            waiting=said.effect.waiting,
+            problem=said.problem,
         )
         digest = hashlib.sha256(_text(unsigned)).hexdigest()
         return _text(msgspec.structs.replace(unsigned, checksum=digest))

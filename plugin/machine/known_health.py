@@ -16,7 +16,8 @@ from agent.health.file_format import Damaged
 from agent.health.findings import Findings, findings
 from agent.health.rules import HealthRules
 from agent.health.state import HealthState
-from agent.health.state_file import Identity, NotKept, StateFile
+from agent.health.state_file import StateFile
+from agent.inventory.numbers.shared_file import NotKept, Stamp
 from agent.inventory.published import PublishedDevice
 from scheduler_core.model.device import DeviceName
 
@@ -36,7 +37,7 @@ class KnownHealth:
         self._file = file
         self._gpus = gpus
         self._reading = Lock()
-        self._identity: Identity = None
+        self._identity: Stamp = None
         self._state = HealthState()
 
     @property
@@ -53,8 +54,8 @@ class KnownHealth:
         state = self._read()
         return findings(state, devices, self._rules(), self._instances(state))
 
-    def _identity_now(self) -> Identity:
-        return None if self._file is None else self._file.identity()
+    def _identity_now(self) -> Stamp:
+        return None if self._file is None else self._file.stamp()
 
     def _read(self) -> HealthState:
         """Return the state; what cannot be read stays as it was."""

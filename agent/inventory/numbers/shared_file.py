@@ -22,6 +22,10 @@ _TRIES: Final = 50
 _PAUSE_S: Final = 0.1
 
 
+Stamp = tuple[int, int, int] | None
+"""What tells one version of a file from another; None where there is none, or where it cannot be seen."""
+
+
 class NotKept(Exception):
     """The file can be neither read nor written now; the text says which file, and why.
 
@@ -61,8 +65,8 @@ class SharedFile:
         except OSError as error:
             raise NotKept.because(f"{self.path} cannot be read", error) from error
 
-    def stamp(self) -> tuple[int, int, int] | None:
-        """Return what changes when the file is replaced, None where it is not there or cannot be seen."""
+    def stamp(self) -> Stamp:
+        """Return what changes when the file is replaced."""
         try:
             found = os.stat(self.path)
         except OSError:
@@ -85,11 +89,12 @@ class SharedFile:
             os.close(descriptor)
 
     def replace(self, data: bytes) -> None:
-        """Write the file; it survives a power cut. The caller holds the lock. Raises: NotKept."""
+        """Write the file; it survives a power cut. Among several writers hold the lock. Raises: NotKept."""
         # In a folder for several users nobody may write what is left of another one's file.
         temporary = self.path.parent / f".{self.path.name}.{os.geteuid()}-{os.getpid()}.tmp"
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=_FOLDER_MODE)
             try:
                 with open(os.open(temporary, flags, _FILE_MODE), "wb") as file:
                     file.write(data)
@@ -105,7 +110,7 @@ class SharedFile:
             raise NotKept.because(f"{self.path} cannot be written", error) from error
 
     def set_aside(self) -> Path:
-        """Rename a damaged file and return its new path. The caller holds the lock. Raises: NotKept."""
+        """Rename a damaged file and return its new path; the lock as for ``replace``. Raises: NotKept."""
         aside = self.path.parent / f"{self.path.name}{_ASIDE}"
         try:
             with suppress(FileNotFoundError):

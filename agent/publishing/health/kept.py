@@ -18,7 +18,8 @@ from agent.health.file_format import Damaged
 from agent.health.fold import after_boot, folded, looked
 from agent.health.rules import HealthRules
 from agent.health.state import Facts, HealthState, Told
-from agent.health.state_file import NotKept, StateFile
+from agent.health.state_file import StateFile
+from agent.inventory.numbers.shared_file import NotKept
 
 SETTLING_S: Final = 0.1
 """How long something new is not written yet: what comes in one moment is one write."""

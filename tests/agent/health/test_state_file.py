@@ -13,7 +13,8 @@ from agent.hardware.types import GpuUuid
 from agent.health.causes import Cause
 from agent.health.file_format import MOST_BYTES, Damaged, decode, encode
 from agent.health.state import GpuMemory, HealthState, Key, Trouble
-from agent.health.state_file import NotKept, StateFile
+from agent.health.state_file import StateFile
+from agent.inventory.numbers.shared_file import NotKept
 
 _times = st.floats(0, 1e10)
 _numbers = st.none() | st.integers(0, 2**32)
@@ -70,11 +71,11 @@ def test_a_file_of_another_node_is_refused() -> None:
 def test_a_file_is_replaced_and_its_identity_changes(tmp_path: Path) -> None:
     file = StateFile(tmp_path / "health", "node-1")
     assert file.read() is None
-    assert file.identity() is None
+    assert file.stamp() is None
     file.replace(start())
-    before = file.identity()
+    before = file.stamp()
     file.replace(heard(start(), xid(79)))
-    assert file.identity() != before
+    assert file.stamp() != before
     assert file.read() == heard(start(), xid(79))
     assert [one.name for one in file.folder.iterdir()] == ["node-1.json"]
 

@@ -39,10 +39,10 @@ class Site:
 
     def writes(self, kept, seconds, step=0.01):
         """Return how often the file changes."""
-        seen = {self.file.identity()}
+        seen = {self.file.stamp()}
         for _ in range(int(seconds / step)):
             self.later(kept, step)
-            seen.add(self.file.identity())
+            seen.add(self.file.stamp())
         return len(seen) - 1
 
 
@@ -102,11 +102,11 @@ def test_a_storm_of_one_event_is_one_write_and_one_piece_of_news(site):
     kept = site.agent()
     site.later(kept, 10.0)
     site.news = 0
-    seen = {site.file.identity()}
+    seen = {site.file.stamp()}
     for _ in range(1000):
         kept.hear(Told((xid(48, times=10), xid(31, times=90))))
         site.later(kept, 0.01)
-        seen.add(site.file.identity())
+        seen.add(site.file.stamp())
     assert len(seen) - 1 == 1
     assert site.news == 1
     assert {key.xid: one.times for key, one in kept.state.troubles.items()} == {48: 10_000, 31: 90_000}
@@ -117,11 +117,11 @@ def test_eight_gpus_that_fail_within_a_moment_are_one_write(site):
     gpus = {f"GPU-{number}": f"0000:0{number}:00.0" for number in range(8)}
     kept.look(replace(FACTS, gpus=gpus))
     site.later(kept, 10.0)
-    before = site.file.identity()
+    before = site.file.stamp()
     for gpu in gpus:
         kept.hear(Told((xid(79, gpu),)))
         site.later(kept, 0.005)
-    assert site.file.identity() == before
+    assert site.file.stamp() == before
     assert site.writes(kept, 2.0) == 1
     assert {key.target for key in site.file.read().troubles if key.xid == 79} == set(gpus)
 
@@ -141,10 +141,10 @@ def test_nothing_new_is_not_written(site):
     site.later(kept, 10.0)
     kept.hear(Told(gpus={A: well()}))
     site.later(kept, 100.0)
-    before = site.file.identity()
+    before = site.file.stamp()
     kept.hear(Told(gpus={A: well()}))
     assert site.writes(kept, 1.0) == 0
-    assert site.file.identity() == before
+    assert site.file.stamp() == before
 
 
 def test_a_damaged_file_is_told_and_set_aside(site):
