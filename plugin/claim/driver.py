@@ -2,44 +2,39 @@
 
 Takes allocated claims; returns CDI devices. Locks are per claim and per lock target (a GPU), taken in that
 order; no lock for all claims is held while hardware works. All that a call waits for counts into its budget.
-What happens under the locks is in ``plugin.claim.steps``; repairs are in ``plugin.claim.reconciling``.
+How a claim is prepared is in ``preparer``, what happens under the locks in ``steps``; repairs are in
+``reconciling``.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
-from typing import Final
 
 from agent.hardware.errors import HardwareError
 from agent.policy.effect_file import EffectFile
 from agent.policy.watched import WatchedPolicy
 from plugin.base.budget import Budget, Budgets
 from plugin.base.claim_uid import checked_uid
-from plugin.base.errors import (
-    DeviceHeld,
-    DeviceUnusable,
-    NoSuchDevice,
-    NotReady,
-    PluginError,
-    UnknownDevice,
-)
+from plugin.base.errors import NotReady, PluginError
 from plugin.base.locks import KnownLock, Locks
 from plugin.base.metrics import Metrics
 from plugin.claim.attribution import attributed
 from plugin.claim.claim_locks import ClaimLocks
-from plugin.claim.daemon_care import DaemonCare
 from plugin.claim.figures.figures import Figures
+from plugin.claim.figures.step_times import StepTimes
 from plugin.claim.members import NO_POOLS, Pools
 from plugin.claim.modes.care import ModeCare
+from plugin.claim.modes.daemon_care import DaemonCare
 from plugin.claim.modes.policy_care import PolicyCare
 from plugin.claim.parked import ParkedClaims
-from plugin.claim.plan import PreparedDevice, answer, placeholder, resolve
+from plugin.claim.plan import PreparedDevice, placeholder, resolve
 from plugin.claim.ports import ClaimFinder, LookObserver
-from plugin.claim.preparation import Plan, Preparation
+from plugin.claim.preparation import Preparation
+from plugin.claim.preparer import Preparer
 from plugin.claim.quarantine.quarantined import Quarantined
 from plugin.claim.reconciling.at_start import repair_at_start
 from plugin.claim.reconciling.claim_health import ClaimHealth
@@ -63,7 +58,6 @@ from plugin.machine.namespaces import PodNamespace
 from plugin.machine.node import NodeSnapshot
 from scheduler_core.model.claim import AllocatedClaim, ClaimRef, ClaimUid
 
-_HOLDER_LOOK_S: Final = 0.05
 _log = logging.getLogger(__name__)
 
 
@@ -105,6 +99,8 @@ class Driver:
         self._steps = steps
         self._locks = locks
         self._claim_locks = ClaimLocks(locks, steps.node)
+        self._times = StepTimes(self.metrics, budgets.clock, self._claim_locks)
+        self._preparer = Preparer(steps, self._times, self.metrics, budgets.clock)
         self.policy = self._policy_care(policy, effect_file)
         self._repairer = Repairer(steps, self._claim_locks)
         self._kept = ToldKept(_log)
@@ -152,12 +148,12 @@ class Driver:
                devices of several nodes.
         Raises: PluginError, HardwareError; nothing new is left behind then.
         """
-        with self._timed("prepare", "plan"):
-            plan = self._planned(preparation, claim, pools)
+        with self._times.timed("prepare", "plan"):
+            plan = self._preparer.plan(preparation, claim, pools)
         if not plan.record.devices:
             return ()
         with ExitStack() as waited:
-            devices = self._prepared_after_holders(preparation, plan, waited)
+            devices = self._preparer.prepare_after_holders(preparation, plan, waited)
         self.sight.forget(preparation.uid)  # a pod has it, and all of it is there
         return devices
 
@@ -179,9 +175,9 @@ class Driver:
                 next_state(State.ABSENT, Event.UNPREPARE)
                 self._steps.remove_files(ref, uid)
                 return
-            with self._locked("unprepare", record.lock_targets, f"unprepare claim {uid}", budget):
+            with self._times.locked("unprepare", record.lock_targets, f"unprepare claim {uid}", budget):
                 try:
-                    with self._timed("unprepare", "undo"):
+                    with self._times.timed("unprepare", "undo"):
                         self._steps.within(budget).end(record, self._boot.boot_id())
                 except LOST as error:
                     _log.warning(PARKED, ref, uid, error)
@@ -306,78 +302,3 @@ class Driver:
     def _why_gone(self, daemons: MpsDaemons) -> Mapping[str, str]:
         """Return why devices cannot be used although their hardware answers, by name."""
         return {**daemons.gone(), **self.sight.missing.by_device()}
-
-    def _planned(self, preparation: Preparation, claim: AllocatedClaim, pools: Pools) -> Plan:
-        """Resolve a claim. The node may have changed since it was read: it is read again before a refusal."""
-        snapshot = self._node.snapshot
-        try:
-            return Plan(resolve(claim, snapshot.devices, preparation.boot_id, pools), snapshot)
-        except (UnknownDevice, DeviceUnusable):
-            snapshot = self._node.read_again()
-        try:
-            return Plan(resolve(claim, snapshot.devices, preparation.boot_id, pools), snapshot)
-        except NoSuchDevice as error:
-            if not snapshot.unread:
-                raise
-            reason = f"{error.reason} among those that can be read: {'; '.join(snapshot.unread)}"
-            raise NotReady(error.attempted, error.subject, reason) from error
-
-    def _prepared_after_holders(
-        self, preparation: Preparation, plan: Plan, waited: ExitStack
-    ) -> tuple[PreparedDevice, ...]:
-        """Prepare a claim, once other claims have released its devices.
-
-        Shape: ``waited`` ends when the wait does.
-        """
-        has_waited, wait = False, preparation.budget and preparation.budget.for_holders()
-        while True:
-            try:
-                return self._prepared(preparation, plan)
-            except DeviceHeld as held:
-                # The kubelet would repeat a refused call only seconds later. No lock is held but the claim's.
-                if wait is None or not wait.rest(_HOLDER_LOOK_S):
-                    raise
-                if not has_waited:
-                    _log.info("claim %s waits for another claim: %s", preparation.ref, held.reason)
-                    waited.enter_context(self.metrics.timed("holder_wait_seconds", self.budgets.clock))
-                has_waited = True
-
-    def _prepared(self, preparation: Preparation, plan: Plan) -> tuple[PreparedDevice, ...]:
-        earlier = preparation.earlier
-        targets = plan.record.lock_targets | (earlier.lock_targets if earlier else frozenset())
-        steps = self._steps.within(preparation.budget)
-        purpose = f"prepare claim {preparation.uid}"
-        with self._locked("prepare", targets, purpose, preparation.budget):
-            if earlier is not None:
-                if steps.keep_or_undo(earlier, plan):
-                    with self._timed("prepare", "confirm"):
-                        return self._answer(steps.confirm(earlier, plan))
-                preparation.earlier = None
-            self._refuse_outdated(preparation, plan)
-            steps.refuse(plan)
-            # The placeholder's file is durable already, so its next lines need no sync.
-            write = self._store.note if preparation.has_placeholder else self._store.save
-            preparation.has_placeholder = False
-            with self._timed("prepare", "set_up"):
-                return self._answer(steps.begin(plan, write))
-
-    @contextmanager
-    def _locked(
-        self, method: str, targets: Iterable[LockTarget], purpose: str, budget: Budget | None
-    ) -> Iterator[None]:
-        with ExitStack() as held:
-            with self._timed(method, "lock"):
-                held.enter_context(self._claim_locks.targets(targets, purpose, budget))
-            yield
-
-    def _timed(self, method: str, step: str) -> AbstractContextManager[None]:
-        return self.metrics.timed("step_seconds", self.budgets.clock, method=method, step=step)
-
-    def _refuse_outdated(self, preparation: Preparation, plan: Plan) -> None:
-        """Refuse a plan that was made before the policy changed: the device may be offered otherwise now."""
-        if plan.node.effect is not self._node.effect and plan.node.effect != self._node.effect:
-            reason = "the policy of the node changed meanwhile"
-            raise NotReady("prepare", f"claim {preparation.ref}", reason, "it is retried")
-
-    def _answer(self, record: Record) -> tuple[PreparedDevice, ...]:
-        return answer(record, has_metadata=self._steps.metadata.is_wanted)

@@ -196,7 +196,7 @@ def test_a_claim_for_what_the_new_policy_leaves_out_is_refused_with_the_reason(s
 def test_a_plan_that_was_made_before_the_policy_changed_is_refused_and_retried(site: Site) -> None:
     driver = site.bench.driver
     claim = site.bench.claim("c1", "gpu-0")
-    planned = driver._planned
+    planned = driver._preparer.plan
 
     def planned_late(*arguments):
         plan = planned(*arguments)
@@ -204,7 +204,7 @@ def test_a_plan_that_was_made_before_the_policy_changed_is_refused_and_retried(s
         site.look()
         return plan
 
-    driver._planned = planned_late
+    driver._preparer.plan = planned_late
     with pytest.raises(NotReady, match="the policy of the node changed meanwhile"):
         driver.prepare(claim)
 

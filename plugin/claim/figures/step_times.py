@@ -1,0 +1,38 @@
+"""How long the steps of a call take, the wait for its locks among them, as a metric."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+
+from plugin.base.budget import Budget
+from plugin.base.metrics import Metrics
+from plugin.claim.claim_locks import ClaimLocks
+from plugin.machine.lock_target import LockTarget
+
+
+@dataclass(frozen=True, slots=True)
+class StepTimes:
+    """Measures steps. Units: ``clock`` seconds."""
+
+    metrics: Metrics
+    clock: Callable[[], float]
+    locks: ClaimLocks
+
+    def timed(self, method: str, step: str) -> AbstractContextManager[None]:
+        """Measure a block as a step of a method."""
+        return self.metrics.timed("step_seconds", self.clock, method=method, step=step)
+
+    @contextmanager
+    def locked(
+        self, method: str, targets: Iterable[LockTarget], purpose: str, budget: Budget | None
+    ) -> Iterator[None]:
+        """Hold the locks of lock targets for a block; the wait for them is a step.
+
+        Raises: LockTimeout, Stuck, StorageFailed.
+        """
+        with ExitStack() as held:
+            with self.timed(method, "lock"):
+                held.enter_context(self.locks.targets(targets, purpose, budget))
+            yield
