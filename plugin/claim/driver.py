@@ -96,8 +96,7 @@ class Driver:
         has_rules = policy is not None or steps.node.vfs is not None
         self.vf_keeping = VfKeeping(self.vf_keeper, is_needed=has_rules)
         self.reconciling = Reconciling()
-        self._steps = steps
-        self._locks = locks
+        self._steps, self._locks = steps, locks
         self._claim_locks = ClaimLocks(locks, steps.node)
         self._times = StepTimes(self.metrics, budgets.clock, self._claim_locks)
         self._preparer = Preparer(steps, self._times, self.metrics, budgets.clock)
