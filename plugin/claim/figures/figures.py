@@ -24,6 +24,7 @@ from plugin.machine.node import NodeSnapshot
 from scheduler_core.model.claim import ClaimUid
 
 _QUARANTINED = "quarantined"
+_UNKNOWN = ""
 _log = logging.getLogger(__name__)
 
 
@@ -75,11 +76,14 @@ class Figures:
         self._told = {one.record.uid: one for one in told}
 
     def _told_of(self, record: Record, node: NodeSnapshot | None) -> _Told:
-        """Return what is told of a claim; what was told before is used again where it says the same."""
+        """Return what is told of a claim; what was told before is used again where it says the same.
+
+        A profile that is known stays what it is: hardware of another one is another device.
+        """
         known, pods = self._told.get(record.uid), self.pods.of(record.uid)
         if known is not None and known.record is not record:
             known = None
-        if known is not None and node is self._node:
+        if known is not None and _UNKNOWN not in known.profiles:
             found = known.profiles
         else:
             found = profiles(record, lambda hardware: _profile_of(hardware, node))
@@ -91,4 +95,4 @@ class Figures:
 def _profile_of(hardware: Hardware, node: NodeSnapshot | None) -> str:
     name = None if node is None else node.devices.by_hardware.get(hardware)
     found = None if node is None or name is None else node.devices.by_name[name]
-    return found.profile.name if isinstance(found, MigPartition | MigComputeInstance) else ""
+    return found.profile.name if isinstance(found, MigPartition | MigComputeInstance) else _UNKNOWN

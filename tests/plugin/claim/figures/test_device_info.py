@@ -112,6 +112,17 @@ def test_after_each_change_the_series_are_those_of_a_plugin_that_measures_for_th
         assert sorted(shown, key=str) == sorted(told_anew(), key=str)
 
 
+def test_a_profile_that_is_not_known_yet_is_told_once_the_node_was_read(bench: Any) -> None:
+    prepare(bench, "u1", HALF, "trainer")
+    node = bench.driver.figures._steps.node
+    node._snapshot = None
+    before = [found["profile"] for found in infos(bench)]
+
+    node.read_again()
+
+    assert (before, [found["profile"] for found in infos(bench)]) == ([""], ["3g.20gb"])
+
+
 @pytest.mark.parametrize(
     "reserved",
     [
