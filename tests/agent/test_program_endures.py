@@ -112,6 +112,7 @@ def start(
             command = [
                 *(sys.executable, "-m", "agent", f"--kubeconfig={cluster.kubeconfig}", "--node-name=node-1"),
                 *(f"--host-root={machine.simulated.root}", f"--probe-socket={tmp_path / 'agent.sock'}"),
+                f"--kubelet-dir={tmp_path / 'kubelet'}",
                 *options,
             ]
             environment = {**os.environ, **machine.environment}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from threading import Condition, Event
 from typing import Final, Protocol
 
-from agent.hardware.errors import DriverMissing, GpuLost, HardwareError, NotFound
+from agent.hardware.errors import DriverMissing, GivenUp, GpuLost, HardwareError, NotFound
 from agent.hardware.health.ports import GpuEventSource, NicVitalsReader
 from agent.hardware.health.types import GpuEvent, GpuEvents, GpuVitals, NicVitals
 from agent.hardware.types import Bdf, GpuUuid, MigMode
@@ -172,12 +172,16 @@ class HealthWatch:
         return tuple(sorted(facts.pfs | vfs))
 
     def _gpus(self, gpus: Iterable[GpuUuid]) -> dict[GpuUuid, GpuReading | NoAnswer]:
-        return {gpu: self._gpu(gpu) for gpu in gpus}
+        found = ((gpu, self._gpu(gpu)) for gpu in gpus)
+        return {gpu: one for gpu, one in found if one is not None}
 
-    def _gpu(self, gpu: GpuUuid) -> GpuReading | NoAnswer:
+    def _gpu(self, gpu: GpuUuid) -> GpuReading | NoAnswer | None:
+        """Return how a GPU is, None where this program ends before it is known: no GPU is blamed for that."""
         try:
             vitals = self._sources.gpus.vitals(gpu)
             mode = self._sources.gpus.mig_mode(gpu)
+        except GivenUp:
+            return None
         except HardwareError as error:
             return _no_answer(error)
         return GpuReading(vitals, has_links=mode is None or not (mode.current or mode.pending))

@@ -7,7 +7,7 @@ import threading
 import pytest
 from told_health import FACTS, NIC, RULES, VF, A, causes, well, xid
 
-from agent.hardware.errors import DriverMissing, GpuLost, NotFound, TimedOut
+from agent.hardware.errors import DriverMissing, GivenUp, GpuLost, NotFound, TimedOut
 from agent.hardware.health.types import GpuEvents, NicVitals, Unwatched
 from agent.health.causes import Cause
 from agent.health.state_file import StateFile
@@ -93,6 +93,15 @@ def test_an_event_is_heard_and_its_gpu_is_read_at_once(tmp_path):
     assert causes(site.kept.state) == {Cause.GPU_LOST}
     site.read()
     assert site.devices.asked == [A]
+
+
+def test_an_agent_that_ends_while_it_reads_blames_no_gpu(tmp_path):
+    """What it writes is read by the plugin, and by the next agent, which would taint the GPU."""
+    site = Site(tmp_path, **{A: GivenUp("read", "GPU-a", "the program ends")})
+    site.watch.hasten()
+    site.read()
+    assert A in site.devices.asked
+    assert causes(site.kept.state) == set()
 
 
 def test_at_first_everything_is_read(tmp_path):
