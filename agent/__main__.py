@@ -10,14 +10,16 @@ import logging
 import random
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 import daemon.early_end  # noqa: F401 - first, since what follows takes long to load
-from agent.api import Cluster, metrics_review
+from agent.answering import serve
+from agent.api import Cluster
+from agent.assembly import numbering_of, publications_of
 from agent.hardware.errors import GivenUp, HardwareError
 from agent.hardware.open import ChosenMachine, Interruption, SimulationError
 from agent.hardware.ports import Machine, Readers
@@ -29,10 +31,9 @@ from agent.inventory import discover
 from agent.inventory.foreign.finder import ForeignFinder
 from agent.inventory.foreign.record_folder import RecordFolder
 from agent.inventory.model import LinkedGpus
-from agent.inventory.numbers.in_slices import witnesses_in
-from agent.inventory.numbers.kept import KeptNumbers, NumbersUnknown, ReadNumbers
+from agent.inventory.numbers.kept import ReadNumbers
 from agent.inventory.numbers.number_file import NumberFile, folder_of
-from agent.inventory.numbers.numbering import Numbering, Witness
+from agent.inventory.numbers.numbering import Numbering
 from agent.inventory.table_files import BadTable, read_table
 from agent.looks import Looks
 from agent.once import remarks_of, slices_of, write
@@ -49,15 +50,11 @@ from agent.publishing.health.watch import HealthSources, HealthWatch
 from agent.publishing.loop import Agent
 from agent.publishing.metrics import Metrics
 from agent.publishing.ports import GpusOfPools, NodeEvents
-from agent.publishing.publication import Clocks, Owner, Publication
-from agent.publishing.sources import CompositeSource, V1Source
+from agent.publishing.publication import Clocks, Publication
 from agent.publishing.telling.counting import CountedEvents, read_gpus
 from agent.publishing.telling.foreign_instances import ForeignInstances
-from agent.publishing.telling.foreign_writes import ForeignWrites
 from agent.publishing.telling.health import HealthTold
-from agent.publishing.telling.ownership import Ownership
 from agent.publishing.telling.policy import PolicyTold
-from agent.publishing.telling.taken_names import TakenNames
 from agent.publishing.telling.unlisted import Unlisted
 from agent.publishing.telling.unreadable import UnreadableDevices
 from agent.publishing.telling.withholding import Withholding
@@ -69,15 +66,12 @@ from daemon.signals import on_end
 from daemon.status.commands import COMMANDS, run_control
 from daemon.status.last_errors import LastErrors
 from daemon.status.on_signal import log_on_signal
-from daemon.status.page import Status
 from scheduler_core.base.errors import CannotProject
-from scheduler_core.publishing.documents import Document
 
 _PROGRAM: Final = "tangram agent"
 _log = logging.getLogger("agent")
 PROBE_SOCKET: Final = Path("/run/tangram/agent.sock")
 """Where the manifests have it."""
-_UNREADY: Final = "nothing is published yet"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -116,7 +110,7 @@ def _run(options: Options, linked: LinkedGpus | None, errors: LastErrors, opened
     metrics, clocks = Metrics(), Clocks(time.monotonic, time.time, random.random)
     node_events = _node_events(options, cluster, metrics, opened)
     gpus_of_pools = cluster.gpus_of_pools(options.driver_name, options.node_name)
-    publications = _publications(options, cluster, metrics, clocks, node_events)
+    publications = publications_of(options, cluster, metrics, clocks, node_events)
     kept, watch = _health(options, machine, clocks, node_events, opened)
     agent = Agent(
         discover=_discovery(
@@ -124,7 +118,7 @@ def _run(options: Options, linked: LinkedGpus | None, errors: LastErrors, opened
             options,
             linked,
             gpus_of_pools,
-            _numbering(options, cluster, node_events),
+            numbering_of(options, cluster, node_events),
             interruption=chosen.interruption,
             metrics=metrics,
             clock=clocks.monotonic,
@@ -146,7 +140,7 @@ def _run(options: Options, linked: LinkedGpus | None, errors: LastErrors, opened
     on_end(lambda: _end(server, agent, chosen))
     status = _state(options, agent, publications, errors, chosen, kept=kept).status
     log_on_signal(status)
-    _serve(options, metrics, (agent, server), status, opened)
+    serve(options, metrics, (agent, server), status, opened)
     _publish(server, agent)
 
 
@@ -281,72 +275,6 @@ def _discovery(
         return looks.found(read)
 
     return found
-
-
-def _numbering(options: Options, cluster: Cluster, node_events: NodeEvents) -> Numbering:
-    """Return who numbers the GPUs, as the plugin does; where no file says it, as the published slices do."""
-    driver, node = options.driver_name, options.node_name
-
-    def published() -> Iterable[Witness]:
-        try:
-            return witnesses_in(cluster.published(driver, node), driver)
-        except ServerError as error:
-            raise NumbersUnknown("read the numbers of GPUs", f"slices of node {node}", str(error)) from error
-
-    folder = folder_of(options.kubelet_dir, driver, options.machine.folder)
-    return KeptNumbers(NumberFile(folder, node), published, node_events.warn)
-
-
-def _publications(
-    options: Options, cluster: Cluster, metrics: Metrics, clocks: Clocks, node_events: NodeEvents
-) -> list[Publication]:
-    driver, node = options.driver_name, options.node_name
-    owner = Owner(cluster.nodes(), node)
-    store = cluster.resource_slices(driver, node)
-    owned = Ownership(node, metrics, node_events)
-    foreign = ForeignWrites(store, driver, metrics, node_events)
-    taken = TakenNames(metrics, node_events).heard
-
-    def told(allocator: str, slices: Sequence[Document]) -> None:
-        owned.stored(allocator, slices)
-        foreign.ask()  # once the node's own slices are there: they do not wait for the answer
-
-    source = V1Source(metrics, node_events)
-    found = [Publication(store, source, owner, metrics, clocks, hear=told, hear_taken=taken)]
-    if options.composite:
-        store = cluster.composite_slices(driver, node)
-        found.append(Publication(store, CompositeSource(), owner, metrics, clocks, hear_taken=taken))
-    return found
-
-
-def _serve(
-    options: Options,
-    metrics: Metrics,
-    asked: tuple[Agent, OldestServer],
-    status: Callable[[], Status],
-    opened: ExitStack,
-) -> None:
-    if options.metrics is None and options.probe_socket is None:
-        return
-    from daemon import status_server  # noqa: PLC0415 - only a program that serves loads a server
-    from daemon.protection import protection_of  # noqa: PLC0415
-    from daemon.status.control import CHANGES, control_of  # noqa: PLC0415
-
-    agent, server = asked
-
-    def idle_s() -> float:
-        return 0.0 if server.is_refused else agent.idle_s()  # a restart would help nobody
-
-    answers = status_server.answers_of(metrics, idle_s, lambda: agent.is_ready, _UNREADY)
-    if options.metrics is not None:
-        address = (options.metrics.address.host, options.metrics.address.port)
-        is_asked = options.metrics.is_authorized
-        review = metrics_review(options.kubeconfig, options.context) if is_asked else None
-        protection = protection_of(options.metrics, review)
-        opened.enter_context(status_server.served_when_free(address, answers, protection=protection))
-    if options.probe_socket is not None:
-        more = {**answers, **control_of(status)}
-        opened.enter_context(status_server.serving_probes(options.probe_socket, more, CHANGES))
 
 
 if __name__ == "__main__":

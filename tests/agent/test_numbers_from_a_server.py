@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from scripted_api import Reply, Script, serving, status, write_kubeconfig
 
-from agent.__main__ import _numbering
 from agent.api import Cluster
+from agent.assembly import numbering_of
 from agent.inventory.numbers.kept import NumbersUnknown
 from agent.inventory.numbers.numbering import GpusSeen
 from agent.options import Options as AgentOptions
@@ -56,7 +56,7 @@ def listing(**addresses):
 
 def numbering(cluster, tmp_path):
     options = AgentOptions(driver_name=DRIVER, node_name=NODE, kubelet_dir=tmp_path / "kubelet")
-    return _numbering(options, cluster, cluster.events_of(NODE))
+    return numbering_of(options, cluster, cluster.events_of(NODE))
 
 
 def test_a_lost_file_is_made_from_the_slices_of_the_node_and_driver(server, cluster, tmp_path):
