@@ -65,7 +65,6 @@ from daemon.oldest_server import OldestServer
 from daemon.signals import on_end
 from daemon.status.commands import COMMANDS, run_control
 from daemon.status.last_errors import LastErrors
-from daemon.status.on_signal import log_on_signal
 from scheduler_core.base.errors import CannotProject
 
 _PROGRAM: Final = "tangram agent"
@@ -139,7 +138,6 @@ def _run(options: Options, linked: LinkedGpus | None, errors: LastErrors, opened
     server = OldestServer(cluster.refusal, partial(metrics.set, "server_unsupported"), time.sleep)
     on_end(lambda: _end(server, agent, chosen))
     status = _state(options, agent, publications, errors, chosen, kept=kept).status
-    log_on_signal(status)
     serve(options, metrics, (agent, server), status, opened)
     _publish(server, agent)
 

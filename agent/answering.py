@@ -11,6 +11,7 @@ from agent.options import Options
 from agent.publishing.loop import Agent
 from agent.publishing.metrics import Metrics
 from daemon.oldest_server import OldestServer
+from daemon.status.on_signal import log_on_signal
 from daemon.status.page import Status
 
 _UNREADY: Final = "nothing is published yet"
@@ -23,10 +24,12 @@ def serve(
     status: Callable[[], Status],
     opened: ExitStack,
 ) -> None:
-    """Answer where the options say so, until ``opened`` ends. Shape: ``asked`` who says whether all is well.
+    """Answer where the options say so, until ``opened`` ends, and SIGUSR1 in the log.
 
+    Shape: ``asked`` who says whether all is well.
     Raises: OSError where the probe socket cannot be made.
     """
+    log_on_signal(status)
     if options.metrics is None and options.probe_socket is None:
         return
     from daemon import status_server  # noqa: PLC0415 - only a program that serves loads a server
