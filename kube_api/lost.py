@@ -22,11 +22,17 @@ def lost(call: Call, problem: HTTPError, deadline: Deadline) -> Unavailable:
     if isinstance(problem, ReadTimeoutError):
         silent = "the server sent nothing for too long"
         return unavailable(call, "the answer took too long" if deadline.is_over else silent)
-    return unavailable(
-        call, str(problem), is_unsent=isinstance(problem, NewConnectionError | ConnectTimeoutError)
-    )
+    if isinstance(problem, NewConnectionError):
+        return unavailable(call, _no_connection(problem), is_unsent=True)
+    return unavailable(call, str(problem), is_unsent=isinstance(problem, ConnectTimeoutError))
 
 
 def unavailable(call: Call, message: str, *, is_unsent: bool = False) -> Unavailable:
     """Return the error for a call that got no answer, for a reason in words."""
     return Unavailable(call.attempted, call.resource, is_unsent=is_unsent, **call.about(message=message))
+
+
+def _no_connection(problem: NewConnectionError) -> str:
+    cause = problem.__cause__
+    words = cause.strerror if isinstance(cause, OSError) and cause.strerror else str(problem)
+    return f"no connection to {problem.conn.host}:{problem.conn.port}: {words}"

@@ -1,7 +1,7 @@
 """The ``tangram`` command: hands machines, clusters and the output to a subcommand and runs it.
 
-Exit status: 0 done, 1 it does not fit, 2 wrong input (one message on standard error, nothing changed),
-4 undecided (the search reached its bound of steps).
+Exit status: 0 done, 1 it does not fit, 2 wrong input (one message on standard error, nothing changed), 3 the
+API server cannot be reached, 4 undecided (the search reached its bound of steps).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from importlib.metadata import version
 from io import TextIOWrapper
 from typing import Final
 
-from tangram.errors import BadInput
-from tangram.face import DONE, WRONG_INPUT, Parser
+from tangram.errors import BadInput, Unreachable
+from tangram.face import DONE, UNREACHABLE, WRONG_INPUT, Parser
 from tangram.loading import face, is_expected, program, subcommand
 from tangram.program.streams import ASCII_FORMS, complain
 from tangram.program.throwaway import clean_end
@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not is_expected(error):
             raise
         complain(_line_of(error))
-        return WRONG_INPUT
+        return UNREACHABLE if isinstance(error, Unreachable) else WRONG_INPUT
 
 
 def _run(arguments: Sequence[str]) -> int:

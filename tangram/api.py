@@ -30,11 +30,12 @@ from kube_api import (
     Removed,
     Resource,
     Synced,
+    Unavailable,
     Unreadable,
     Upserted,
 )
 from tangram.doctor.finding import ObjectRef
-from tangram.errors import BadInput
+from tangram.errors import BadInput, Unreachable
 from tangram.program.streams import complain
 
 _DAEMON_SETS: Final = Resource.of("apps/v1", "DaemonSet", "daemonsets", namespaced=True)
@@ -85,9 +86,11 @@ def _api(kubeconfig: Path | None, context: str | None, limits: Limits) -> KubeAp
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Turn every failure of the API server into BadInput."""
+    """Turn every failure of the API server into BadInput, one of a connection into Unreachable."""
     try:
         yield
+    except Unavailable as error:
+        raise Unreachable(str(error)) from error
     except KubeApiError as error:
         raise BadInput(str(error)) from error
 

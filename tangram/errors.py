@@ -9,6 +9,10 @@ class BadInput(Exception):
     """Something that the user must change: an argument, a file, or what a file says."""
 
 
+class Unreachable(BadInput):
+    """The API server cannot be reached, or does not answer; the same command may succeed later."""
+
+
 def bad_argument(option: str, value: object, rule: str) -> BadInput:
     """Return the error for one option: the option, the value found and the rule it breaks."""
     return BadInput(message(option, "", value, rule))

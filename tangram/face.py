@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from tangram.errors import BadInput
@@ -19,6 +20,7 @@ if TYPE_CHECKING:  # a command loads those that it uses
 DONE: Final = 0
 DOES_NOT_FIT: Final = 1
 WRONG_INPUT: Final = 2
+UNREACHABLE: Final = 3
 UNDECIDED: Final = 4
 
 
@@ -50,6 +52,29 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Refuse the arguments. Raises: BadInput."""
         raise BadInput(f"{message}; see {self.prog} --help")
+
+    def parse_known_args(  # type: ignore[override]  # argparse declares two forms of it
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Parse the arguments; what is unknown is refused by the parser of the subcommand it is for."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            meant = _meant(unknown[0].partition("=")[0], self._option_string_actions)
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
+        return found, []
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            meant = _meant(str(value), map(str, action.choices or ()))
+            raise argparse.ArgumentError(action, f"{error.message}{meant}") from error
+
+
+def _meant(word: str, known: Iterable[str]) -> str:
+    """Return a question about the known word that is most alike, empty where none is."""
+    alike = get_close_matches(word, list(known), 1)
+    return f"; did you mean {alike[0]}?" if alike else ""
 
 
 Subparsers = Any  # argparse's class of this is private

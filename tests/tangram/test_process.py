@@ -39,6 +39,14 @@ def test_it_is_the_same_program_by_its_name_and_as_a_module():
     assert outputs[0].startswith("tangram 0.")
 
 
+def test_kubectl_finds_it_as_a_plugin():
+    plugin = Path(sys.executable).with_name("kubectl-tangram")
+
+    done = subprocess.run([plugin, "--version"], capture_output=True, text=True, check=True)
+
+    assert done.stdout.startswith("tangram 0.")
+
+
 def test_a_failure_is_a_status_and_a_message_without_traceback():
     done = subprocess.run(command("show", "--node", "cray-1"), capture_output=True, text=True, check=False)
 
