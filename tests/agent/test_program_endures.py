@@ -12,84 +12,25 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from queue import SimpleQueue
-from typing import Any
 
 import pytest
 from nvml_machine import NvmlMachine
-from scripted_api import Reply, Request, Script, serving, write_kubeconfig
+from scripted_api import Script, serving
+from storing_server import OLD, StoringServer
 
 from agent.__main__ import main
 from agent.probe import main as probe
 from daemon.status.asking import ask
 
-KINDS = {
-    "nodes": "NodeList",
-    "resourceslices": "ResourceSliceList",
-    "compositeresourceslices": "CompositeResourceSliceList",
-}
-SLICES = "/apis/resource.k8s.io/v1/resourceslices"
-OLD = "v1.33.2"
-
-
-class Cluster:
-    """A server with one node that stores whatever it is sent.
-
-    Shape: ``written`` the slices, as they come; ``version`` one before 1.34 serves no slices.
-    """
-
-    version = "v1.36.2"
-
-    def __init__(self, server: Script, folder: Path) -> None:
-        self.written: SimpleQueue[dict[str, Any]] = SimpleQueue()
-        self._numbers = itertools.count(1)
-        host, port = server.server_address[:2]
-        self.kubeconfig = write_kubeconfig(
-            folder / "kubeconfig", f"http://{host!s}:{port}", {}, {"token": "t"}
-        )
-        server.answers(self.answer)
-
-    def wait_until_published(self, *beginnings: str) -> set[str]:
-        """Return the names of the devices once there is one with each beginning."""
-        names: set[str] = set()
-        while not all(any(name.startswith(one) for name in names) for one in beginnings):
-            names |= {device["name"] for device in self.written.get(timeout=100)["spec"].get("devices", ())}
-        return names
-
-    def answer(self, request: Request) -> Reply:
-        if request.method in {"POST", "PUT"}:
-            number = str(next(self._numbers))
-            known = {"uid": f"uid-{number}", "resourceVersion": number}
-            stored = {**request.body, "metadata": {**request.body["metadata"], **known}}
-            if request.path.startswith(SLICES) and "dryRun" not in request.query:
-                self.written.put(stored)
-            return Reply(stored, 201 if request.method == "POST" else 200)
-        if "watch" in request.query:
-            return Reply(b"")
-        if request.path == "/version":
-            return Reply({"gitVersion": self.version})
-        if request.path.startswith("/apis/resource.k8s.io") and self.version == OLD:
-            return Reply(b"404 page not found\n", 404)
-        if request.path == "/apis/resource.k8s.io/v1":
-            return Reply({"kind": "APIResourceList", "resources": [{"name": "resourceslices"}]})
-        node = {"metadata": {"name": "node-1", "uid": "uid-of-node", "resourceVersion": "1"}}
-        if request.path == "/api/v1/nodes/node-1":
-            return Reply(node)
-        folder, _, plural = request.path.rpartition("/")
-        items = [node] if plural == "nodes" else []
-        version = folder.removeprefix("/apis/").removeprefix("/api/")
-        listed = {"apiVersion": version, "kind": KINDS[plural], "metadata": {"resourceVersion": "1"}}
-        return Reply({**listed, "items": items})
-
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
+def cluster(tmp_path: Path) -> Iterator[StoringServer]:
     for server in serving(Script()):
-        yield Cluster(server, tmp_path)
+        yield StoringServer(server, tmp_path)
 
 
 @pytest.fixture
-def old_cluster(cluster: Cluster) -> Cluster:
+def old_cluster(cluster: StoringServer) -> StoringServer:
     """The same of a version that does not serve the API."""
     cluster.version = OLD
     return cluster
@@ -103,7 +44,7 @@ def machine(tmp_path: Path) -> Iterator[NvmlMachine]:
 
 @pytest.fixture
 def start(
-    cluster: Cluster, machine: NvmlMachine, tmp_path: Path
+    cluster: StoringServer, machine: NvmlMachine, tmp_path: Path
 ) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Start an agent of this machine, with more options."""
     with ExitStack() as stack:
@@ -126,7 +67,7 @@ def start(
 
 
 def test_an_agent_whose_metrics_address_is_taken_publishes_and_says_so(
-    cluster: Cluster, start: Callable[..., subprocess.Popen[str]]
+    cluster: StoringServer, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
@@ -160,7 +101,7 @@ def test_an_agent_whose_driver_hangs_is_alive_and_ends_when_it_is_told(
 
 
 def test_an_agent_whose_driver_hangs_in_one_gpu_publishes_the_nics_and_the_other_gpu(
-    machine: NvmlMachine, cluster: Cluster, start: Callable[..., subprocess.Popen[str]]
+    machine: NvmlMachine, cluster: StoringServer, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
     machine.make("hang-nvmlDeviceGetHandleByIndex_v2-0")
     agent = start("--no-composite")
@@ -175,7 +116,7 @@ def test_an_agent_whose_driver_hangs_in_one_gpu_publishes_the_nics_and_the_other
 
 
 def test_a_running_agent_says_what_it_knows_over_its_socket_and_in_its_log(
-    cluster: Cluster,
+    cluster: StoringServer,
     start: Callable[..., subprocess.Popen[str]],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -202,7 +143,7 @@ def test_a_running_agent_says_what_it_knows_over_its_socket_and_in_its_log(
 
 
 def test_an_agent_at_an_older_server_says_once_what_it_needs_and_is_not_ready(
-    old_cluster: Cluster, start: Callable[..., subprocess.Popen[str]], tmp_path: Path
+    old_cluster: StoringServer, start: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:
     agent, probed = start(), str(tmp_path / "agent.sock")
     told = next(line for line in agent.stderr or () if " ERROR " in line)

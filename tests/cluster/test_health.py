@@ -7,11 +7,14 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 from cluster_support import Document, eventually, pod, running
+from health_stream import HealthStream
 from launcher.client import ClusterControl
 from plugin_support import PluginSite
 
@@ -21,6 +24,10 @@ from kube_api import DEVICE_CLASSES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, Kub
 pytestmark = pytest.mark.timeout(300)
 NODE_FILE = "a100x2"
 SELECTED = 'device.attributes["{driver}"].type == "gpu"'
+SMALLEST_OF = (
+    'has(device.attributes["{driver}"].profile) && device.attributes["{driver}"].profile == "1g.5gb" '
+    '&& device.attributes["{driver}"].parentUUID == "{parent}"'
+)
 
 
 class Site:
@@ -58,9 +65,24 @@ class Site:
             self.plugin._delete(RESOURCE_SLICES, slice_["metadata"]["name"])
         self.plugin._delete(DEVICE_CLASSES, self.plugin.device_class)
 
+    @contextmanager
+    def stream(self) -> Iterator[HealthStream]:
+        """Hear the stream of health beside the kubelet."""
+        (socket,) = (
+            self.plugin.control.node_root(self.plugin.node) / "var/lib/kubelet/plugins" / self.plugin.driver
+        ).glob("dra*.sock")
+        with TemporaryDirectory(prefix="tg-", dir="/var/tmp") as folder:
+            heard = HealthStream(socket, Path(folder))
+            with closing(heard):
+                yield heard
+
     def slices(self) -> list[Document]:
         found = self.api.list(RESOURCE_SLICES).items
         return [one.document for one in found if one.document["spec"]["driver"] == self.plugin.driver]
+
+    def generations(self) -> dict[str, int]:
+        """Return how often the content of each slice was written."""
+        return {one["metadata"]["name"]: one["metadata"]["generation"] for one in self.slices()}
 
     def devices(self) -> dict[str, Document]:
         return {one["name"]: one for each in self.slices() for one in each["spec"].get("devices", ())}
@@ -69,14 +91,13 @@ class Site:
         found = self.devices()[device].get("taints", ())
         return [(one["key"], one["effect"]) for one in found if one["key"].startswith("health.")]
 
-    def run(self, name: str) -> str:
-        """Run a pod with a whole GPU and return the GPU's device."""
-        self.create(name)
+    def run(self, name: str, selector: str = SELECTED, **more: str) -> str:
+        """Run a pod with a whole GPU, or with what a selector wants, and return its device."""
+        self.create(name, selector.format(driver=self.plugin.driver, **more))
         running(self.api, name, self.namespace)
         return self.device_of(name)
 
-    def create(self, name: str) -> None:
-        expression = SELECTED.format(driver=self.plugin.driver)
+    def create(self, name: str, expression: str) -> None:
         wanted = {
             "deviceClassName": self.plugin.device_class,
             "selectors": [{"cel": {"expression": expression}}],
@@ -95,6 +116,10 @@ class Site:
         told = self.plugin.status_devices(self.namespace, claim)
         return dict(told[0]["conditions"][0]) if told else {}
 
+    def is_ready(self, claim: str) -> bool:
+        """Whether the status of a claim says that its device is ready."""
+        return bool(self.condition(claim).get("status") == "True")
+
     def health_in_pod(self, name: str) -> list[Document]:
         status = self.api.get(PODS, name, self.namespace).document["status"]
         return [
@@ -104,11 +129,35 @@ class Site:
             for one in each.get("resources", ())
         ]
 
-    def inject(self, fault: str) -> float:
-        """Let a fault happen and return when."""
+    def inject(self, *faults: str) -> float:
+        """Let faults happen at once and return when."""
         at_s = time.monotonic()
-        self.plugin.machine.inject(parse_injected(fault))
+        self.plugin.machine.inject(*map(parse_injected, faults))
         return at_s
+
+    def are_tainted(self, count: int) -> bool:
+        """Whether so many GPUs, the first ones, have a taint."""
+        return all(self.taints(f"gpu-{number}") for number in range(count))
+
+    def destroy_instance_of(self, claim: str) -> float:
+        """Destroy the MIG instance of a claim, as nvidia-smi would, and return when."""
+        (told,) = self.plugin.status_devices(self.namespace, claim)
+        gpus, uuid = self.plugin.machine.gpus, told["data"]["uuid"]
+        (found,) = (
+            (instance, compute.ci_id)
+            for instance in self.plugin.instances()
+            for compute in instance.compute_instances
+            if compute.uuid == uuid
+        )
+        instance, ci_id = found
+        at_s = time.monotonic()
+        gpus.destroy_compute_instance(instance.parent, instance.gi_id, ci_id)
+        gpus.destroy_gpu_instance(instance.parent, instance.gi_id)
+        return at_s
+
+    def is_told(self, name: str) -> bool:
+        """Whether the status of a pod says that a device is unhealthy."""
+        return any(one["health"] == "Unhealthy" for one in self.health_in_pod(name))
 
     def is_gone(self, name: str) -> bool:
         try:
@@ -125,12 +174,18 @@ class Site:
 
 @pytest.fixture
 def site(
-    api: KubeApi, control: ClusterControl, kubeconfig: Path, node: str, namespace: str
+    request: pytest.FixtureRequest,
+    api: KubeApi,
+    control: ClusterControl,
+    kubeconfig: Path,
+    node: str,
+    namespace: str,
 ) -> Iterator[Site]:
-    """A driver of its own on the node, with an agent and a plugin."""
+    """A driver of its own on the node, with an agent and a plugin. The parameter is another machine."""
+    node_file = getattr(request, "param", NODE_FILE)
     with TemporaryDirectory(prefix="tg-", dir="/var/tmp") as folder:
         driver = f"h{uuid.uuid4().hex[:6]}.tangram.dev"
-        plugin = PluginSite(api, control, kubeconfig, node, driver, Path(folder), NODE_FILE)
+        plugin = PluginSite(api, control, kubeconfig, node, driver, Path(folder), node_file)
         found = Site(plugin, namespace)
         try:
             found.start()
@@ -170,16 +225,17 @@ def test_a_pod_on_a_gpu_with_an_error_goes_on_and_is_told(
 ) -> None:
     device = site.run("p")
     minor = int(device.removeprefix("gpu-"))
-    eventually(lambda: site.condition("p").get("status") == "True", "the claim says that all is well", 60.0)
+    eventually(lambda: site.is_ready("p"), "the claim says that all is well", 60.0)
 
-    began_s = site.inject(f"gpu-{minor}:xid=119")
-    eventually(lambda: bool(site.taints(device)), "the GPU has a taint", 60.0)
-    record_property("event_to_taint_s", time.monotonic() - began_s)
+    with site.stream() as stream:
+        began_s = site.inject(f"gpu-{minor}:xid=119")
+        eventually(lambda: bool(site.taints(device)), "the GPU has a taint", 60.0)
+        record_property("event_to_taint_s", time.monotonic() - began_s)
+        eventually(lambda: device in stream.unhealthy_at, "the stream says so", 60.0)
+    record_property("event_to_stream_s", stream.unhealthy_at[device] - began_s)
     eventually(lambda: site.condition("p").get("reason") == "DeviceUnhealthy", "the claim says so", 60.0)
     record_property("event_to_claim_s", time.monotonic() - began_s)
-    eventually(
-        lambda: any(one["health"] == "Unhealthy" for one in site.health_in_pod("p")), "the pod says so"
-    )
+    eventually(lambda: site.is_told("p"), "the pod says so")
     record_property("event_to_pod_s", time.monotonic() - began_s)
 
     assert site.taints(device) == [("health.tangram.dev/xid-reset", "NoSchedule")]
@@ -191,3 +247,43 @@ def test_a_pod_on_a_gpu_with_an_error_goes_on_and_is_told(
     uuids = [gpu.uuid for gpu in site.plugin.machine.gpus.gpus()]
     site.plugin.machine.reset_gpu(uuids[minor])
     eventually(lambda: site.taints(device) == [], "the GPU is well again", 30.0)
+
+
+def test_of_two_pods_on_one_gpu_only_the_one_whose_mig_instance_was_destroyed_is_told(
+    site: Site, record_property: Callable[[str, object], None]
+) -> None:
+    parent = site.plugin.machine.gpus.gpus()[0].uuid
+    for name in ("lacking", "well"):
+        site.run(name, SMALLEST_OF, parent=parent)
+        eventually(partial(site.is_ready, name), f"claim {name} is ready", 60.0)
+
+    with site.stream() as stream:
+        began_s = site.destroy_instance_of("lacking")
+        eventually(lambda: bool(stream.unhealthy_at), "the stream says so", 30.0)
+    assert list(stream.unhealthy_at) == [site.device_of("lacking")]
+    record_property("destroyed_to_stream_s", stream.unhealthy_at[site.device_of("lacking")] - began_s)
+    eventually(lambda: site.condition("lacking").get("reason") == "DeviceMissing", "its claim says so", 30.0)
+    record_property("destroyed_to_claim_s", time.monotonic() - began_s)
+    eventually(lambda: site.is_told("lacking"), "its pod says so", 60.0)
+    record_property("destroyed_to_pod_s", time.monotonic() - began_s)
+
+    assert site.is_ready("well")
+    assert not site.is_told("well")
+    running(site.api, "lacking", site.namespace)
+    site.delete("lacking")
+    site.delete("well")
+
+
+@pytest.mark.parametrize("site", ["dgx-a100"], indirect=True)
+def test_eight_gpus_that_fail_at_once_cost_at_most_one_write_of_each_slice(
+    site: Site, record_property: Callable[[str, object], None]
+) -> None:
+    before, gpus = site.generations(), site.plugin.machine.gpus.gpus()
+
+    began_s = site.inject(*(f"gpu-{number}:xid=119" for number in range(len(gpus))))
+    eventually(lambda: site.are_tainted(len(gpus)), "all have a taint", 60.0)
+    record_property("eight_gpus_to_taints_s", time.monotonic() - began_s)
+    failed = site.generations()
+
+    assert failed.keys() == before.keys()
+    assert {failed[name] - before[name] for name in before} <= {0, 1}
