@@ -80,6 +80,11 @@ class Site:
         found = self.api.list(RESOURCE_SLICES).items
         return [one.document for one in found if one.document["spec"]["driver"] == self.plugin.driver]
 
+    def is_complete(self) -> bool:
+        """Whether all slices of the pool are there."""
+        found = self.slices()
+        return all(one["spec"]["pool"]["resourceSliceCount"] == len(found) for one in found)
+
     def generations(self) -> dict[str, int]:
         """Return how often the content of each slice was written."""
         return {one["metadata"]["name"]: one["metadata"]["generation"] for one in self.slices()}
@@ -278,9 +283,10 @@ def test_of_two_pods_on_one_gpu_only_the_one_whose_mig_instance_was_destroyed_is
 def test_eight_gpus_that_fail_at_once_cost_at_most_one_write_of_each_slice(
     site: Site, record_property: Callable[[str, object], None]
 ) -> None:
+    eventually(site.is_complete, "all slices are published", 60.0)
     before, gpus = site.generations(), site.plugin.machine.gpus.gpus()
 
-    began_s = site.inject(*(f"gpu-{number}:xid=119" for number in range(len(gpus))))
+    began_s = site.inject(*(f"gpu-{number}:recovery=gpu-reset" for number in range(len(gpus))))
     eventually(lambda: site.are_tainted(len(gpus)), "all have a taint", 60.0)
     record_property("eight_gpus_to_taints_s", time.monotonic() - began_s)
     failed = site.generations()

@@ -129,9 +129,10 @@ class KeptHealth:
     ) -> None:
         """Write the file whenever that is due, until ``ended``."""
         while not ended.is_set():
-            left_s = self.write_due()
+            self.write_due()
             with self._wake:
-                if self._due - self._clocks.monotonic() >= left_s:
+                left_s = self._due - self._clocks.monotonic()  # what was told since counts, too
+                if left_s > 0:
                     wait(self._wake, min(left_s, _COUNTS_S))
 
     def write_due(self) -> float:
@@ -164,8 +165,9 @@ class KeptHealth:
         least_s = _GAP_S if is_news else _COUNTS_S
         due = max(now + SETTLING_S, self._written_at + least_s)
         with self._wake:
-            self._due = min(self._due, due)
-            self._wake.notify()
+            if due < self._due:
+                self._due = due
+                self._wake.notify()
         if _gist(before) != _gist(after):
             self.changed()
 

@@ -21,6 +21,7 @@ from agent.publishing.health.kept import KeptHealth
 _WAIT_S: Final = 1.0  # for events
 _EVENTS_GAP_S: Final = 0.02  # between events and the next ones: what comes meanwhile is counted together
 _READING_GAP_S: Final = 0.2  # between two readings, however often something is urgent
+_LONGEST_GAP_S: Final = 1.0  # while something is urgent again and again
 _RETRY_S: Final = 5.0
 _PERIOD_S: Final = 10.0  # between readings of all devices
 _EVERY_VF: Final = 6  # of so many readings one reads VFs too
@@ -86,23 +87,30 @@ class HealthWatch:
                 ended.wait(_RETRY_S)
 
     def read(self, ended: Event) -> None:
-        """Read all devices now and then, and each GPU that had an event at once, until ``ended``."""
+        """Read all devices now and then, and each GPU that had an event at once, until ``ended``.
+
+        In a storm of events the readings come further and further apart: they cost far more than events.
+        """
+        gap_s = _READING_GAP_S
         while not ended.is_set():
             try:
                 gpus, nics = self._taken()
                 self._kept.hear(Told(gpus=self._gpus(gpus), nics=self._nics(nics)))
             except Exception:  # noqa: BLE001 - the outermost loop of a thread
                 _log.exception("unexpected error while reading the health of devices; please report this")
-            ended.wait(_READING_GAP_S)
-            self._rest(ended)
+            ended.wait(gap_s)
+            has_rested = self._rest(ended)
+            gap_s = _READING_GAP_S if has_rested else min(2 * gap_s, _LONGEST_GAP_S)
 
-    def _rest(self, ended: Event) -> None:
-        """Wait for something urgent; where nothing came in time, all devices are due."""
+    def _rest(self, ended: Event) -> bool:
+        """Wait for something urgent; return whether nothing was yet. All devices are due if nothing comes."""
         with self._wake:
-            if not self._is_urgent and not ended.is_set():
+            has_rested = not self._is_urgent and not ended.is_set()
+            if has_rested:
                 self._wait(self._wake, _PERIOD_S)
         with self._wake:
             self._is_all_urgent |= not (self._is_urgent or ended.is_set())
+        return has_rested
 
     @property
     def _is_urgent(self) -> bool:

@@ -23,7 +23,8 @@ if "agent.hardware.nvml_process.child" in sys.orig_argv and "FAKE_NVML_NODE" in 
     if "FAKE_NVML_STORM" in os.environ:
         from fake_nvml.storm import StormLibrary
 
-        pynvml.nvmlLib = StormLibrary(machine.gpus, int(os.environ["FAKE_NVML_STORM"]))
+        per_second, lasts_s = os.environ["FAKE_NVML_STORM"].split()
+        pynvml.nvmlLib = StormLibrary(machine.gpus, int(per_second), float(lasts_s), troubles / "storm-ended")
     else:
         pynvml.nvmlLib = TroubledLibrary(machine.gpus, troubles, machine.client)
     adapter._load = lambda library: None

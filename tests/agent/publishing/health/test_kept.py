@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 
 import pytest
@@ -18,12 +19,12 @@ class Site:
 
     def __init__(self, folder):
         self.file = StateFile(folder / "health", "node-1")
-        self.now = 1_000_000.0
+        self.now, self.tick_s = 1_000_000.0, 0.0
         self.told = []
         self.news = 0
 
     def agent(self, boot="boot-1"):
-        clocks = HealthClocks(lambda: self.now, lambda: self.now)
+        clocks = HealthClocks(self._monotonic, lambda: self.now)
         kept = KeptHealth(self.file, RULES, clocks, lambda reason, text: self.told.append((reason, text)))
         kept.changed = self._changed
         kept.load(boot)
@@ -37,6 +38,10 @@ class Site:
         self.now += seconds
         return kept.write_due()
 
+    def _monotonic(self):
+        self.now += self.tick_s
+        return self.now
+
     def writes(self, kept, seconds, step=0.01):
         """Return how often the file changes."""
         seen = {self.file.stamp()}
@@ -44,6 +49,18 @@ class Site:
             self.later(kept, step)
             seen.add(self.file.stamp())
         return len(seen) - 1
+
+
+class Turns(threading.Event):
+    """Ends a thread after so many turns."""
+
+    def __init__(self, turns):
+        super().__init__()
+        self._left = turns
+
+    def is_set(self):
+        self._left -= 1
+        return self._left < 0
 
 
 @pytest.fixture
@@ -62,6 +79,20 @@ def test_a_restart_forgets_nothing_that_only_a_reset_heals(site):
 
     assert causes(second.state) == {Cause.XID_RESET}
     assert {one.since_s for one in second.state.troubles.values()} == {began_s}
+
+
+def test_the_thread_that_writes_rests_until_something_is_due_while_time_goes_on(site):
+    """Once it compared two times of a clock that had gone on in between, and never rested."""
+    kept, waits = site.agent(), []
+    site.later(kept, SETTLING_S)
+    kept.hear(Told((xid(48),)))
+    site.later(kept, 1.0)
+    kept.hear(Told((xid(48),)))  # the count alone: due in a minute
+    site.tick_s = 0.001
+
+    kept.keep_writing(Turns(3), lambda _, longest_s: waits.append(longest_s))
+
+    assert [round(each) for each in waits] == [60, 60, 60]
 
 
 def test_an_event_that_comes_before_the_first_look_counts_once_its_gpu_is_known(site):

@@ -104,6 +104,32 @@ def test_an_agent_that_ends_while_it_reads_blames_no_gpu(tmp_path):
     assert causes(site.kept.state) == set()
 
 
+class Storm(threading.Event):
+    """Has something urgent during so many gaps between readings, and notes how long these are."""
+
+    def __init__(self, watch, gaps):
+        super().__init__()
+        self._watch, self._left, self.gaps = watch, gaps, []
+
+    def wait(self, timeout=None):
+        self.gaps.append(timeout)
+        self._left -= 1
+        if self._left >= 0:
+            self._watch.hasten([A])
+        return self.is_set()
+
+
+def test_in_a_storm_readings_come_further_apart_and_afterwards_as_before(tmp_path):
+    site = Site(tmp_path)
+    site.watch.hasten()
+    storm, site.turns = Storm(site.watch, 5), 3
+    site.ended = storm
+
+    site.watch.read(storm)
+
+    assert storm.gaps == [0.2, 0.4, 0.8, 1.0, 1.0, 1.0, 0.2, 0.2]
+
+
 def test_at_first_everything_is_read(tmp_path):
     assert set(Site(tmp_path).first) == {*FACTS.gpus, NIC, VF}
 
