@@ -14,6 +14,7 @@ from agent_support import COMPOSITES, Site, registered
 from cluster_support import Document, eventually
 from crd_support import ROOT, install, installed_definition, uninstall
 
+from agent.hardware.simulated import parse_injected
 from kube_api import DEVICE_CLASSES, RESOURCE_CLAIMS, KubeApi
 
 pytestmark = pytest.mark.layout
@@ -81,6 +82,30 @@ def test_one_that_somebody_deletes_comes_back(site: Site, api: KubeApi) -> None:
         api.delete(COMPOSITES, stored["metadata"]["name"])
 
         eventually(lambda: [one["spec"] for one in composites(site)] == [stored["spec"]], "it is back", 10)
+
+
+def tainted(site: Site) -> set[str]:
+    """Return the devices with a taint for their health in the composite slices."""
+    devices = [one for stored in composites(site) for one in stored["spec"]["devices"]]
+    return {
+        one["name"]
+        for one in devices
+        if any(taint["key"].startswith("health.") for taint in one["composite"].get("taints", ()))
+    }
+
+
+def test_a_device_that_is_ill_has_its_taint_there_until_it_is_well(site: Site) -> None:
+    machine = site.machine
+    with site.agent():
+        site.published()
+        eventually(lambda: composites(site), "composite slices")
+
+        machine.inject(parse_injected("gpu-0:xid=48"))
+
+        eventually(lambda: tainted(site), "a taint", 60)
+        assert all(name.startswith("gpu-0") for name in tainted(site))
+        machine.reset_gpu(machine.gpus.gpus()[0].uuid)
+        eventually(lambda: not tainted(site), "no taint any more", 60)
 
 
 def test_show_draws_the_pool_that_the_cluster_holds(site: Site, kubeconfig: Path) -> None:
