@@ -38,6 +38,7 @@ from agent.inventory.table_files import BadTable, read_table
 from agent.looks import Looks
 from agent.once import remarks_of, slices_of, write
 from agent.options import Options, read_options
+from agent.policy.applied import log_of
 from agent.policy.effect_file import Stored
 from agent.policy.files import BadPolicy
 from agent.policy.following import FollowedPolicy, PolicyEvents
@@ -60,7 +61,7 @@ from agent.publishing.telling.unreadable import UnreadableDevices
 from agent.publishing.telling.withholding import Withholding
 from agent.state import KNOWN, AgentState
 from daemon.command_line import DONE, FAILED, WRONG_OPTIONS, InvalidOption, refuse
-from daemon.logs import log_to_standard_error
+from daemon.logs import FollowedLog, log_to_standard_error
 from daemon.oldest_server import OldestServer
 from daemon.signals import on_end
 from daemon.status.commands import COMMANDS, run_control
@@ -84,7 +85,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(end.code or DONE)
     except InvalidOption as error:
         return refuse(_PROGRAM, error, WRONG_OPTIONS)
-    log_to_standard_error(options.log, options.node_name)
+    log = FollowedLog(log_to_standard_error(options.log, options.node_name), options.log, options.node_name)
     errors = LastErrors.kept_from_now_on()
     try:
         begin_policy(options.policy, options.replaced, options.effect_file)
@@ -93,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             if options.once is not None:
                 _write_once(options, linked, options.once, opened)
             else:
-                _run(options, linked, errors, opened)
+                _run(options, linked, errors, opened, log)
     except (BadPolicy, BadTable, SimulationError) as error:
         return refuse(_PROGRAM, error, WRONG_OPTIONS)
     except (HardwareError, ServerError, CannotProject, OSError) as error:
@@ -101,7 +102,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     return DONE
 
 
-def _run(options: Options, linked: LinkedGpus | None, errors: LastErrors, opened: ExitStack) -> None:
+def _run(
+    options: Options, linked: LinkedGpus | None, errors: LastErrors, opened: ExitStack, log: FollowedLog
+) -> None:
     chosen = ChosenMachine.of(options.machine)
     machine = opened.enter_context(chosen.opened())
     cluster = Cluster.connect(options.kubeconfig, options.context)
@@ -122,6 +125,7 @@ def _run(options: Options, linked: LinkedGpus | None, errors: LastErrors, opened
             metrics=metrics,
             clock=clocks.monotonic,
             health=(kept, watch),
+            hear_policy=_policy_heard(metrics, kept, log),
         ),
         publications=publications,
         node=cluster.own_node(options.node_name),
@@ -235,6 +239,18 @@ def _heard(metrics: Metrics, node_events: NodeEvents) -> Callable[[Found], None]
     return hear
 
 
+def _policy_heard(metrics: Metrics, kept: KeptHealth, log: FollowedLog) -> Callable[[Stored], None]:
+    """Return what follows the settings in effect that change no device."""
+    told = PolicyTold(metrics)
+
+    def hear(stored: Stored) -> None:
+        told.heard(stored)
+        kept.follow(stored.effect.settings.health or HealthRules())
+        log.follow(log_of(stored.effect.settings))
+
+    return hear
+
+
 def _discovery(
     readers: Readers,
     options: Options,
@@ -246,17 +262,12 @@ def _discovery(
     metrics: Metrics,
     clock: Callable[[], float],
     health: tuple[KeptHealth, HealthWatch],
+    hear_policy: Callable[[Stored], None],
 ) -> Callable[[], Found]:
     records = RecordFolder.of(options.kubelet_dir, options.driver_name)
     foreign = ForeignFinder(readers.gpus, records.read)
     kept, watch = health
-    told = PolicyTold(metrics)
-
-    def hear(stored: Stored) -> None:
-        told.heard(stored)
-        kept.follow(stored.effect.settings.health or HealthRules())
-
-    policy = FollowedPolicy(options.effect_file, options.settings(linked), hear)
+    policy = FollowedPolicy(options.effect_file, options.settings(linked), hear_policy)
     settings = policy.settings if options.policy else None
     pools, hear_facts = lambda: gpus_of_pools.pools or {}, partial(_hear_facts, kept, watch)
     looks = Looks(options, linked, pools, foreign, hear_facts, settings=settings)

@@ -18,6 +18,7 @@ from daemon.log_fields import AddFields, fields_of
 
 TEXT: Final = "text"
 JSON: Final = "json"
+FORMS: Final = (TEXT, JSON)
 LEVELS: Final = ("debug", "info", "warning", "error")
 """The levels, from the one with the most lines on."""
 DEFAULT_LEVEL: Final = "info"
@@ -27,10 +28,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
-    """How a program logs. Shape: ``form`` TEXT or JSON, ``level`` one of ``LEVELS``."""
+    """How a program logs. Shape: ``form`` TEXT or JSON, ``level`` one of ``LEVELS``, None where not said."""
 
-    form: str = TEXT
-    level: str = DEFAULT_LEVEL
+    form: str | None = None
+    level: str | None = None
 
     @classmethod
     def of(cls, arguments: argparse.Namespace) -> Self:
@@ -40,10 +41,10 @@ class LogOptions:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add ``--log-format`` and ``--log-level``."""
-    form = "lines of text, or a JSON object a line; default: %(default)s"
-    parser.add_argument("--log-format", choices=(TEXT, JSON), default=TEXT, help=form)
-    level = f"{', '.join(LEVELS)}: log this and what is worse; default: %(default)s"
-    parser.add_argument("--log-level", choices=LEVELS, default=DEFAULT_LEVEL, metavar="LEVEL", help=level)
+    form = f"lines of text, or a JSON object a line; default: {TEXT}"
+    parser.add_argument("--log-format", choices=FORMS, help=form)
+    level = f"{', '.join(LEVELS)}: log this and what is worse; default: {DEFAULT_LEVEL}"
+    parser.add_argument("--log-level", choices=LEVELS, metavar="LEVEL", help=level)
 
 
 class JsonLines(logging.Formatter):
@@ -79,10 +80,41 @@ def log_to_standard_error(options: LogOptions | None = None, node: str = "") -> 
     # Source: the logging HOWTO, "Optimization".
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines(node) if options.form == JSON else logging.Formatter(_FORMAT))
+    handler.setFormatter(_formatter(options.form, node))
     handler.addFilter(AddFields())
-    logging.basicConfig(level=options.level.upper(), handlers=[handler])
+    logging.basicConfig(level=(options.level or DEFAULT_LEVEL).upper(), handlers=[handler])
     return handler
+
+
+def _formatter(form: str | None, node: str) -> logging.Formatter:
+    return JsonLines(node) if form == JSON else logging.Formatter(_FORMAT)
+
+
+class FollowedLog:
+    """The log of a program as somebody beside its command line has it, which counts first."""
+
+    def __init__(self, handler: logging.Handler, options: LogOptions, node: str = "") -> None:
+        self._handler = handler
+        self._options = options
+        self._node = node
+        self._said = LogOptions()
+
+    def follow(self, said: LogOptions) -> None:
+        """Log so from now on. A level that was set on the socket stays until another one is said here."""
+        before, self._said = self._said, said
+        if said == before:
+            return
+        if said.form != before.form and not self._is_by_option("--log-format", self._options.form, said.form):
+            self._handler.setFormatter(_formatter(said.form, self._node))
+        if said.level != before.level and not self._is_by_option(
+            "--log-level", self._options.level, said.level
+        ):
+            set_level(said.level or DEFAULT_LEVEL)
+
+    def _is_by_option(self, option: str, given: str | None, said: str | None) -> bool:
+        if given is not None and said is not None and given != said:
+            _log.warning("%s %s of the command line counts, and not %s of the policy", option, given, said)
+        return given is not None
 
 
 def level() -> str:

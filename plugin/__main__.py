@@ -29,12 +29,13 @@ from agent.inventory.options.mode_option import read_gpu_modes
 from agent.inventory.options.split_option import read_split_gpus
 from agent.inventory.table_files import BadTable, read_table
 from agent.inventory.vfs.option import read_vf_rules
+from agent.policy.applied import log_of
 from agent.policy.files import BadPolicy
 from agent.policy.option import replaced_options
 from agent.policy.start import begin_policy, forget_without_policy
 from daemon.command_line import DONE, FAILED, WRONG_OPTIONS, InvalidOption, refuse, require
 from daemon.end_within import EndWithin
-from daemon.logs import LogOptions, log_to_standard_error
+from daemon.logs import FollowedLog, LogOptions, log_to_standard_error
 from daemon.oldest_server import OldestServer
 from daemon.signals import EndSignal
 from daemon.status.commands import COMMANDS, run_control
@@ -84,8 +85,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         chosen = ChosenMachine.of(machine_options.read_options(arguments))
         node_name = arguments.node_name or chosen.node_name or socket.gethostname().lower()
-        handler = log_to_standard_error(LogOptions.of(arguments), node_name)
+        log_options = LogOptions.of(arguments)
+        handler = log_to_standard_error(log_options, node_name)
         handler.addFilter(DeferLines(handler))
+        log = FollowedLog(handler, log_options, node_name)
         options = _options(arguments, chosen, node_name)
         where = Where.of(arguments, metrics_review)
         begin_policy(options.policy, options.replaced, options.effect_file)
@@ -94,7 +97,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (BadPolicy, BadTable, InvalidOption, NoApiServer, SimulationError, OSError) as error:
         return refuse(_PROGRAM, error, WRONG_OPTIONS)
     try:
-        _serve(chosen, options, cluster, arguments.claims, where)
+        _serve(chosen, options, cluster, arguments.claims, where, log=log)
     except SimulationError as error:
         return refuse(_PROGRAM, error, WRONG_OPTIONS)
     except (PluginError, HardwareError, OSError) as error:
@@ -151,7 +154,13 @@ def _options(arguments: argparse.Namespace, chosen: ChosenMachine, node_name: st
 
 
 def _serve(
-    chosen: ChosenMachine, options: Options, cluster: ClusterClaims | None, claims: Path, where: Where
+    chosen: ChosenMachine,
+    options: Options,
+    cluster: ClusterClaims | None,
+    claims: Path,
+    where: Where,
+    *,
+    log: FollowedLog,
 ) -> None:
     """Serve until a signal comes. Shape: ``claims`` a folder of claims, used where there is no cluster."""
     ended, calls, metrics = EndSignal(), CallsInFlight(time.monotonic), Metrics()
@@ -171,6 +180,7 @@ def _serve(
                 published=published,
                 metrics=metrics,
             )
+            driver.policy.heard_by(lambda effect: log.follow(log_of(effect)))
             if cluster is None:
                 running = start(driver, ClaimDirectory(claims), options)
             else:

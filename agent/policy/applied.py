@@ -14,6 +14,7 @@ from agent.inventory.vfs.offer import NOTHING, NicOffer
 from agent.inventory.vfs.rules import VfRate, VfRule, VfRules
 from agent.policy.model import NicKind
 from agent.policy.resolved import GpuSettings, LinkedSettings, NicSettings, Resolved
+from daemon.logs import LogOptions
 from scheduler_core.frontends.partitions.table import table_of
 from scheduler_core.model.device import QualifiedName
 
@@ -37,6 +38,12 @@ def settings_on(options: Settings, effect: Resolved, node: Inventory) -> Setting
         attributes=_attributes(effect),
         places=effect.places,
     )
+
+
+def log_of(effect: Resolved | None) -> LogOptions:
+    """Return how agent and plugin log by what is in effect."""
+    said = None if effect is None else effect.logs
+    return LogOptions() if said is None else LogOptions(said.form, said.level)
 
 
 def _offer(said: NicSettings | None) -> NicOffer:

@@ -199,6 +199,8 @@ class Rule:
     multus_resource: str | None = None
     health: HealthRules | None = None
     places: tuple[PlaceRule, ...] = ()
+    log_form: str | None = None
+    log_level: str | None = None
 
     def is_for(self, labels: Mapping[str, str]) -> bool:
         """Whether the rule is for a node with these labels."""

@@ -5,6 +5,7 @@ Takes a plain document; returns a policy or one error with the path of the field
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from agent.health.rules import SAYS, BadHealthRules, HealthRules, health_rules
@@ -18,6 +19,7 @@ from agent.policy.entries.nodes import read_nodes
 from agent.policy.entries.topology import read_place_rule
 from agent.policy.model import API_VERSION, KIND, InvalidPolicy, Linked, Policy, Rule
 from daemon.command_line import InvalidOption
+from daemon.logs import FORMS, LEVELS
 from scheduler_core.base.errors import CoreError
 from scheduler_core.codec.fields import Fields
 from scheduler_core.frontends.configuration.fields import optional_integer
@@ -31,6 +33,7 @@ _SAYS: Final = (
     "imexChannels",
     "multusResource",
     "health",
+    "logs",
 )
 
 
@@ -49,6 +52,7 @@ def read_policy(subject: str, content: object) -> Policy:
 def _rule(fields: Fields) -> Rule:
     fields.only("nodes", *_SAYS)
     refuse_silent(fields, _SAYS)
+    form, level = _logs(fields)
     return Rule(
         path=fields.path,
         nodes=read_nodes(fields),
@@ -59,7 +63,25 @@ def _rule(fields: Fields) -> Rule:
         imex_channels=optional_integer(fields, "imexChannels", least=0, most=imex.MOST),
         multus_resource=_multus(fields),
         health=_health(fields),
+        log_form=form,
+        log_level=level,
     )
+
+
+def _logs(rule: Fields) -> tuple[str | None, str | None]:
+    """Return the form and the level of the log."""
+    if not rule.has("logs"):
+        return None, None
+    said = rule.child("logs")
+    says = ("format", "level")
+    said.only(*says)
+    refuse_silent(said, says)
+    return _word(said, "format", FORMS), _word(said, "level", LEVELS)
+
+
+def _word(said: Fields, key: str, words: Sequence[str]) -> str | None:
+    rule = f"must be one of {', '.join(words)}"
+    return said.text(key, rule=lambda text: None if text in words else rule) if said.has(key) else None
 
 
 def _linked(rule: Fields) -> Linked | None:

@@ -32,7 +32,14 @@ from agent.policy.model import (
     Policy,
     Rule,
 )
-from agent.policy.resolved import GpuSettings, LinkedSettings, NicSettings, Resolved, VfSettings
+from agent.policy.resolved import (
+    GpuSettings,
+    LinkedSettings,
+    LogSettings,
+    NicSettings,
+    Resolved,
+    VfSettings,
+)
 from agent.policy.said import Said, counted, rank_of
 from scheduler_core.base.errors import shown
 
@@ -64,6 +71,7 @@ def resolve(policy: Policy, labels: Mapping[str, str], node: Inventory) -> Resol
             multus_resource=_of_node(policy, rules, "multusResource", [one.multus_resource for one in rules]),
             health=_of_node(policy, rules, "health", [one.health for one in rules]),
             places=_places(policy, rules, node),
+            logs=_logs(policy, rules),
         ),
         tuple(_idle(rules, node)),
     )
@@ -164,6 +172,14 @@ def _vfs(policy: Policy, name: str, found: Sequence[tuple[int, NicRule]]) -> dic
             attributes=_attributes(policy, vf_name, [(rank, vf.path, vf.attributes) for rank, vf in of_vf]),
         )
     return settings
+
+
+def _logs(policy: Policy, rules: Sequence[Rule]) -> LogSettings | None:
+    found = LogSettings(
+        form=_of_node(policy, rules, "logs.format", [one.log_form for one in rules]),
+        level=_of_node(policy, rules, "logs.level", [one.log_level for one in rules]),
+    )
+    return None if found == LogSettings() else found
 
 
 def _in_order(said: frozenset[_Word] | None) -> tuple[_Word, ...] | None:

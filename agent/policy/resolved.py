@@ -67,6 +67,13 @@ class LinkedSettings(
     is_honored: bool = False
 
 
+class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How agent and plugin log. Shape: as ``daemon.logs`` has it, None where it is not said."""
+
+    form: str | None = None
+    level: str | None = None
+
+
 class Resolved(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """The settings of a node by device. Shape: GPUs by UUID, NICs and ``places`` by PCI address."""
 
@@ -77,6 +84,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     multus_resource: str | None = None
     health: HealthRules | None = None
     places: dict[Bdf, StatedPlace] = {}
+    logs: LogSettings | None = None
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -123,6 +123,9 @@ def _of_node(settings: Resolved) -> Iterator[str]:
         yield f"{settings.imex_channels} IMEX channels"
     if settings.multus_resource is not None:
         yield f"Multus resource {settings.multus_resource}"
+    if settings.logs is not None:
+        said = {"format": settings.logs.form, "level": settings.logs.level}
+        yield f"logs {', '.join(f'{key} {value}' for key, value in said.items() if value is not None)}"
     if settings.health is not None:
         yield from _of_health(settings.health)
 

@@ -19,6 +19,11 @@ from scripted_api import Script, serving
 from storing_server import OLD, StoringServer
 
 from agent.__main__ import main
+from agent.inventory.modes import ModesOfGpu
+from agent.inventory.numbers.number_file import folder_of
+from agent.policy.effect import Effect
+from agent.policy.effect_file import EffectFile, Stored
+from agent.policy.resolved import GpuSettings, LogSettings, Resolved
 from agent.probe import main as probe
 from daemon.status.asking import ask
 
@@ -160,3 +165,28 @@ def test_an_agent_at_an_older_server_says_once_what_it_needs_and_is_not_ready(
     assert "resource" not in rest
     assert old_cluster.written.empty()
     assert agent.returncode == 0
+
+
+def test_an_agent_publishes_and_logs_by_what_is_in_effect_of_its_policy(
+    cluster: Cluster, machine: NvmlMachine, start: Callable[..., subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    policy, kubelet = tmp_path / "policy.yaml", tmp_path / "kubelet"
+    policy.write_text("apiVersion: tangram.dev/v1alpha1\nkind: NodePolicy\nrules: []\n")
+    first, *others = (GpuSettings(modes=modes) for modes in (ModesOfGpu(mig=False), *[ModesOfGpu()] * 3))
+    uuids = [card.uuid for card in machine.simulated.node.cards]
+    settings = Resolved(
+        gpus=dict(zip(uuids, (first, *others), strict=True)), logs=LogSettings(form="json", level="debug")
+    )
+    file = EffectFile(folder_of(kubelet, "tangram.dev", None), "node-1")
+    with file.locked():
+        file.replace(Stored(Effect(settings)))
+
+    agent = start(f"--policy={policy}", f"--kubelet-dir={kubelet}")
+    names = cluster.wait_until_published("gpu-0", "gpu-3-mig")
+    agent.send_signal(signal.SIGTERM)
+    _, log = agent.communicate(timeout=60)
+
+    assert not [name for name in names if name.startswith("gpu-0-mig")]
+    lines = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
+    assert "the level of the log is debug now, it was info" in [one["message"] for one in lines]
+    assert lines[-1]["node"] == "node-1"

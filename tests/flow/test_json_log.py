@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 
@@ -45,3 +46,17 @@ def test_a_refused_claim_is_one_json_line_that_names_it(site: Any, kubelet_of: C
 
     (refused,) = [one for one in lines if one["level"] == "warning"]
     assert (refused["claim"], refused["uid"], refused["device"]) == ("claim-u1", "u1", "gpu-77")
+
+
+def test_a_policy_says_how_the_plugin_logs(site: Any, kubelet_of: Callable[..., Any], tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    head = "apiVersion: tangram.dev/v1alpha1\nkind: NodePolicy\nrules:\n"
+    policy.write_text(head + "- logs: {format: json, level: debug}\n")
+    claim = site.allocate("u1", "gpu-0-mig-3g-20gb-4-7")
+    with site.process("--policy", str(policy)) as process:
+        kubelet_of(site).devices(claim)
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+        lines = [json.loads(line) for line in process.stderr.read().splitlines()]
+
+    assert [one["uid"] for one in lines if "prepared, with" in one["message"]] == ["u1"]

@@ -172,6 +172,15 @@ def test_show_publishes_a_node_under_a_policy(tangram, examples: Path) -> None:
     assert [one["device"] for one in shown["withheld"] if one["reason"]["cause"] == "policy"] == ["gpu-1"]
 
 
+def test_the_settings_of_the_logs_are_shown_for_the_node(tangram, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(HEAD + "- logs: {format: json, level: warning}\n")
+
+    answer = tangram("policy", "check", policy, "--node", "no-gpu")
+
+    assert "logs format json, level warning" in answer.out
+
+
 def test_an_option_and_a_policy_about_the_same_thing_are_refused(tangram, examples: Path) -> None:
     answer = tangram("show", "--node", "a100x2", "--policy", examples / FLEET, "--gpu-modes", "all=whole")
 

@@ -53,6 +53,10 @@ def untold(_reason: str, _text: str) -> None:
     """Do nothing more than what the log says."""
 
 
+def unheard(_effect: Resolved | None) -> None:
+    """Do nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Basis:
     """What a resolution was made from. Compared by identity, except the labels."""
@@ -79,11 +83,17 @@ class PolicyCare:
     changed: Callable[[], None] = lambda: None
     labels: Labels = no_labels
     tell: Tell = untold
+    hear: Callable[[Resolved | None], None] = unheard
     _basis: _Basis | None = field(default=None, init=False)
     _wanted: Resolution | None = field(default=None, init=False)
     _told: dict[str, str] = field(default_factory=dict, init=False)
     _idle: tuple[str, ...] = field(default=(), init=False)
     _settled: object = field(default=None, init=False)
+
+    def heard_by(self, hear: Callable[[Resolved | None], None]) -> None:
+        """Have somebody hear what is in effect, now and after each change."""
+        self.hear = hear
+        hear(self.node.effect)
 
     def ask(self, labels: Labels, tell: Tell) -> None:
         """Ask for the labels of the node with one, tell people about the node with the other from now on."""
@@ -157,6 +167,7 @@ class PolicyCare:
                 if stored != Stored(effect, problem):
                     self.file.replace(Stored(effect, problem))
                 self.node.follow(effect.settings)
+        self.hear(effect.settings)
         self.node.snapshot  # noqa: B018 - read now, so that no claim has to wait for it
         self._settled = None if effect.waiting else (self.file.stamp(), wanted, problem)
         if effect.settings != before:

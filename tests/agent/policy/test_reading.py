@@ -188,6 +188,15 @@ WRONG = {
         "policy.yaml:6: rules[0].health.xids.79: 'drain': must be one of note, no-new-pods, evict",
     ),
     "health that changes nothing": ("- health: {}", "policy.yaml:4: rules[0].health: says nothing"),
+    "a log that says nothing": (
+        "- logs: {}",
+        "policy.yaml:4: rules[0].logs: says nothing; it may have format, level",
+    ),
+    "a level of the log that is none": (
+        "- logs: {level: loud}",
+        "policy.yaml:4: rules[0].logs.level: 'loud': must be one of debug, info, warning, error",
+    ),
+    "a format of the log that is none": ("- logs: {format: xml}", "format: 'xml': must be one of text, json"),
     "a label that must and must not be there": (
         "- nodes:\n    matchLabels: {a: b}\n    matchExpressions: [{key: a, operator: DoesNotExist}]\n"
         "  imexChannels: 1",

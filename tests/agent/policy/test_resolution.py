@@ -13,10 +13,11 @@ from agent.health.causes import Severity
 from agent.health.rules import HealthRules
 from agent.inventory.modes import ModesOfGpu
 from agent.inventory.options.settings import Settings
-from agent.policy.applied import settings_on
+from agent.policy.applied import log_of, settings_on
 from agent.policy.files import BadPolicy, read_file
 from agent.policy.model import GpuRule, GpuSelector, InvalidPolicy, Operator, Policy, Requirement, Rule
 from agent.policy.resolution import resolve
+from daemon.logs import LogOptions
 from scheduler_core.frontends.configuration.values import VfMode
 
 WHOLE, MIG = ModesOfGpu(mig=False), ModesOfGpu(whole=False)
@@ -158,6 +159,21 @@ def test_rules_of_health_for_some_nodes_count_before_those_for_all(resolved) -> 
 
     assert resolved(rules).settings.health == HealthRules(xids={48: Severity.NOTE})
     assert resolved(rules, a="b").settings.health == HealthRules(xids={48: Severity.EVICT})
+
+
+def test_format_and_level_of_the_logs_are_settings_by_themselves(resolved) -> None:
+    rules = "- logs: {format: json, level: info}\n- nodes: {matchLabels: {a: b}}\n  logs: {level: debug}"
+
+    assert log_of(resolved(rules).settings) == LogOptions("json", "info")
+    assert log_of(resolved(rules, a="b").settings) == LogOptions("json", "debug")
+    assert log_of(resolved("- imexChannels: 1").settings) == log_of(None) == LogOptions()
+
+
+def test_two_rules_that_disagree_about_the_level_of_the_log_are_refused(resolved) -> None:
+    with pytest.raises(
+        BadPolicy, match=r"policy.yaml:5: rules\[1\].logs.level: disagrees with rules\[0\].logs"
+    ):
+        resolved("- logs: {level: info}\n- logs: {level: debug}")
 
 
 def test_two_rules_that_disagree_about_health_are_refused(resolved) -> None:

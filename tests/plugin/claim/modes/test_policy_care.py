@@ -13,8 +13,10 @@ from agent.inventory.discover import discover
 from agent.inventory.modes import ModesOfGpu
 from agent.inventory.offered import offered
 from agent.inventory.options.settings import Settings
+from agent.policy.applied import log_of
 from agent.policy.effect_file import Stored
 from agent.policy.following import FollowedPolicy
+from daemon.logs import LogOptions
 from plugin.base.errors import NotReady, PluginError
 from plugin.claim.modes.node_labels import RememberedLabels
 from plugin.claim.modes.policy_care import REFUSED, WAITS
@@ -215,6 +217,9 @@ WRONG = {
     "a mistake": "- gpus:\n  - modes: [half]\n",
     "rules that disagree": WHOLE + MIG,
     "no YAML": "- [",
+    "an unknown key": "- gpu:\n  - modes: [mig]\n",
+    "a rule in itself": "- &a {gpus: [*a]}\n",
+    "10 MB": "#" * 10 * 2**20,
 }
 
 
@@ -261,6 +266,18 @@ def test_a_damaged_file_of_what_is_in_effect_is_set_aside_and_written_anew(site:
 
     assert site.modes() == [None, None]
     assert path.with_name(f"{path.name}.damaged").exists()
+
+
+def test_the_log_follows_what_is_in_effect_at_once_and_from_the_start(site: Site) -> None:
+    heard: list[LogOptions] = []
+    site.bench.prepare("c1", "gpu-0")
+    site.says("- logs: {level: debug}\n")
+    site.restart()
+    site.bench.driver.policy.heard_by(lambda effect: heard.append(log_of(effect)))
+    site.says("- logs: {format: json}\n")
+    site.look()
+
+    assert heard == [LogOptions(None, "debug"), LogOptions("json", None)]
 
 
 def test_rules_for_labels_wait_until_the_labels_are_known(site: Site) -> None:
