@@ -107,8 +107,7 @@ def _run(
 ) -> None:
     chosen = ChosenMachine.of(options.machine)
     machine = opened.enter_context(chosen.opened())
-    cluster = Cluster.connect(options.kubeconfig, options.context)
-    opened.callback(cluster.close)
+    cluster = _connected(options, opened)
     metrics, clocks = Metrics(), Clocks(time.monotonic, time.time, random.random)
     node_events = _node_events(options, cluster, metrics, opened)
     gpus_of_pools = cluster.gpus_of_pools(options.driver_name, options.node_name)
@@ -139,11 +138,23 @@ def _run(
         threads=(watch.hear_events, watch.read, kept.keep_writing),
     )
     kept.changed = agent.health_changed
+    server = _ended_server(cluster, metrics, agent, chosen)
+    state = _state(options, agent, publications, errors, chosen, kept=kept)
+    serve(options, metrics, (agent, server), state.status, opened)
+    _publish(server, agent)
+
+
+def _connected(options: Options, opened: ExitStack) -> Cluster:
+    cluster = Cluster.connect(options.kubeconfig, options.context)
+    opened.callback(cluster.close)
+    return cluster
+
+
+def _ended_server(cluster: Cluster, metrics: Metrics, agent: Agent, chosen: ChosenMachine) -> OldestServer:
+    """Return who asks for the version of the server; it ends with the agent and all that waits."""
     server = OldestServer(cluster.refusal, partial(metrics.set, "server_unsupported"), time.sleep)
     on_end(lambda: _end(server, agent, chosen))
-    status = _state(options, agent, publications, errors, chosen, kept=kept).status
-    serve(options, metrics, (agent, server), status, opened)
-    _publish(server, agent)
+    return server
 
 
 def _node_events(options: Options, cluster: Cluster, metrics: Metrics, opened: ExitStack) -> NodeEvents:

@@ -24,6 +24,7 @@ import daemon.early_end  # noqa: F401 - first, since what follows takes long to 
 from agent.hardware import machine_options
 from agent.hardware.errors import HardwareError
 from agent.hardware.open import ChosenMachine, SimulationError
+from agent.hardware.ports import Machine
 from agent.inventory.fabric.imex import read_imex_channels
 from agent.inventory.options.mode_option import read_gpu_modes
 from agent.inventory.options.split_option import read_split_gpus
@@ -170,16 +171,7 @@ def _serve(
     with last_resort, ExitStack() as opened:
         with _machine_folder(options, chosen.options.folder):
             machine = opened.enter_context(chosen.opened())
-            published = _no_slices if cluster is None else cluster.published
-            driver = assemble(
-                machine,
-                options,
-                clock=time.monotonic,
-                sleep=time.sleep,
-                calls=calls,
-                published=published,
-                metrics=metrics,
-            )
+            driver = _assembled(machine, options, cluster, calls, metrics)
             driver.policy.heard_by(lambda effect: log.follow(log_of(effect)))
             if cluster is None:
                 running = start(driver, ClaimDirectory(claims), options)
@@ -200,6 +192,20 @@ def _serve(
             keeping.begin(cluster.warn_of_node if cluster is not None else _told_in_the_log)
             _freeze_startup_objects()
             ended.wait()
+
+
+def _assembled(
+    machine: Machine, options: Options, cluster: ClusterClaims | None, calls: CallsInFlight, metrics: Metrics
+) -> Driver:
+    return assemble(
+        machine,
+        options,
+        clock=time.monotonic,
+        sleep=time.sleep,
+        calls=calls,
+        published=_no_slices if cluster is None else cluster.published,
+        metrics=metrics,
+    )
 
 
 def _health_told(driver: Driver, reports: Reports, options: Options) -> AbstractContextManager[None]:

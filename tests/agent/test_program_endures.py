@@ -181,7 +181,7 @@ def test_an_agent_publishes_and_logs_by_what_is_in_effect_of_its_policy(
     with file.locked():
         file.replace(Stored(Effect(settings)))
 
-    agent = start(f"--policy={policy}", f"--kubelet-dir={kubelet}")
+    agent = start(f"--policy={policy}")
     names = cluster.wait_until_published("gpu-0", "gpu-3-mig")
     agent.send_signal(signal.SIGTERM)
     _, log = agent.communicate(timeout=60)
