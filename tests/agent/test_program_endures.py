@@ -168,7 +168,7 @@ def test_an_agent_at_an_older_server_says_once_what_it_needs_and_is_not_ready(
 
 
 def test_an_agent_publishes_and_logs_by_what_is_in_effect_of_its_policy(
-    cluster: Cluster, machine: NvmlMachine, start: Callable[..., subprocess.Popen[str]], tmp_path: Path
+    cluster: StoringServer, machine: NvmlMachine, start: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:
     policy, kubelet = tmp_path / "policy.yaml", tmp_path / "kubelet"
     policy.write_text("apiVersion: tangram.dev/v1alpha1\nkind: NodePolicy\nrules: []\n")
