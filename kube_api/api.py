@@ -58,7 +58,7 @@ class KubeApi:
         Units:  ``clock`` gives seconds and never goes back; ``random`` a number from 0 to below 1.
         Raises: NotConfigured, with all places that were searched.
         """
-        # The kubernetes package takes 0.6 s and 25 MiB: only a program that connects loads it.
+        # Loading them takes time and memory, with a kubeconfig 0.6 s and 25 MiB: only who connects does.
         from kube_api.configuration import find  # noqa: PLC0415
         from kube_api.transport import Transport  # noqa: PLC0415
 

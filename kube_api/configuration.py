@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-from kubernetes.client import Configuration
-from kubernetes.config import ConfigException, load_kube_config
-from kubernetes.config.incluster_config import (
-    SERVICE_HOST_ENV_NAME,
-    SERVICE_PORT_ENV_NAME,
-    InClusterConfigLoader,
-)
-from kubernetes.utils import tcp_keepalive_socket_options
 
 from kube_api.errors import NotConfigured
+from kube_api.kubernetes_parts import (
+    SERVICE_HOST_ENV_NAME,
+    SERVICE_PORT_ENV_NAME,
+    ConfigException,
+    Configuration,
+    InClusterConfigLoader,
+    tcp_keepalive_socket_options,
+)
 
 # A peer that vanished is noticed after 30 + 3 x 10 s, also where a server sends no bookmarks.
 _KEEPALIVE = {"idle": 30, "interval": 10, "count": 3}
@@ -51,6 +51,8 @@ class Kubeconfig:
 
     def load(self) -> Configuration:
         """Read the files; where they name a program for credentials, run it. Raises: NotConfigured."""
+        from kubernetes.config import load_kube_config  # noqa: PLC0415 - see kubernetes_parts
+
         configuration = _empty()
         try:
             load_kube_config(self.files, context=self.context, client_configuration=configuration)

@@ -14,9 +14,6 @@ from typing import Any, Final, Protocol
 from urllib.parse import urlencode
 
 import urllib3
-from kubernetes.client import Configuration
-from kubernetes.client.rest import RESTClientObject
-from kubernetes.config import ConfigException
 from urllib3 import Retry, Timeout
 from urllib3.exceptions import HTTPError, InsecureRequestWarning
 from urllib3.util import parse_url
@@ -26,6 +23,7 @@ from kube_api.answers import not_as_promised, refused
 from kube_api.calls import Call
 from kube_api.deadline import Deadline
 from kube_api.errors import NotConfigured, Withheld
+from kube_api.kubernetes_parts import ConfigException, Configuration, RESTClientObject
 from kube_api.lost import lost, unavailable
 from kube_api.pacing import Clock, Limits
 from kube_api.stream import Stream
