@@ -6,6 +6,8 @@ the driver's version is the same and every file still exists.
 
 from __future__ import annotations
 
+import os
+
 from agent.hardware.ports import DriverFiles
 from agent.hardware.types import Bdf, DeviceNode, HostFile
 
@@ -68,4 +70,4 @@ class RememberedFiles:
 
 
 def _all_there(found: tuple[HostFile, ...]) -> bool:
-    return all(path.exists() for path in {file.host_path for file in found})
+    return all(os.path.exists(path) for path in {str(file.host_path) for file in found})

@@ -53,8 +53,10 @@ def usable_nodes(nodes: Sequence[DeviceNode], host_root: Path) -> tuple[DeviceNo
 
 def usable_files(files: Sequence[HostFile], host_root: Path) -> tuple[HostFile, ...]:
     """Return files as the host names them. Raises: NotReady for one that is missing."""
-    for host_path, path in {file.host_path: file.path for file in files}.items():
-        _refuse_missing(path, host_path)
+    for file in {str(file.host_path): file for file in files}.values():
+        _refuse_missing(file.path, file.host_path)
+    if host_root == _ROOT:
+        return tuple(files)
     return tuple(_file_on_host(one, host_root) for one in files)
 
 

@@ -7,9 +7,11 @@ Sources: nvidia-container-toolkit, ``internal/discover/graphics.go`` and ``inter
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -62,7 +64,7 @@ def sockets(roots: Sequence[Path]) -> Iterator[HostFile]:
     """
     wanted = (_PERSISTENCE,) if _joins_on_request(roots) else (_PERSISTENCE, _FABRIC)
     for path in wanted:
-        places = (root / path.removeprefix("/") for root in roots)
+        places = (_place(root, path) for root in roots)
         place = next((place for place in places if _is_socket(place)), None)
         if place is not None:
             yield HostFile(path, place, is_socket=True)
@@ -82,8 +84,13 @@ def _below(root: Path, folder: str, name: str) -> Path:
     return root / folder.removeprefix("/") / name
 
 
+@lru_cache(maxsize=16)  # the same for every claim
+def _place(root: Path, path: str) -> Path:
+    return root / path.removeprefix("/")
+
+
 def _is_socket(place: Path) -> bool:
     try:
-        return stat.S_ISSOCK(place.stat().st_mode)
+        return stat.S_ISSOCK(os.stat(place).st_mode)
     except OSError:
         return False

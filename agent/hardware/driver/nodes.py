@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -68,7 +69,8 @@ class DriverNodes:
         The host need not have them: they are known by their numbers.
         Raises: NotFound where the host has neither a node nor its number.
         """
-        return tuple(self._unified_memory(path, minor) for path, minor in _UNIFIED_MEMORY)
+        major = self._major(_UNIFIED_MEMORY_MAJOR)
+        return tuple(self._unified_memory(path, major, minor) for path, minor in _UNIFIED_MEMORY)
 
     def graphics_nodes(self, bdf: Bdf) -> tuple[DeviceNode, ...]:
         """Return the DRM nodes of a GPU, none where its driver has none for graphics."""
@@ -117,15 +119,15 @@ class DriverNodes:
         return DeviceNode(f"/dev/nvidia-caps-imex-channels/channel{channel}", None, major, channel)
 
     def _below(self, path: str) -> Path:
-        return self.root / path.removeprefix("/")
+        return _joined(self.root, path)
 
     def _dev(self, path: str) -> Path:
-        if self.host_root is not None and not attributes.exists(self.root / "dev/nvidiactl"):
-            return self.host_root / path.removeprefix("/")
+        if self.host_root is not None and not attributes.exists(self._below(_CONTROL)):
+            return _joined(self.host_root, path)
         return self._below(path)
 
     def _proc(self, path: str) -> Path:
-        return (self.host_root or self.root) / path.removeprefix("/")
+        return _joined(self.host_root or self.root, path)
 
     def _node(self, path: str) -> DeviceNode | None:
         here = self._dev(path)
@@ -137,13 +139,13 @@ class DriverNodes:
             raise NotFound("find device node", path, f"there is no {self._dev(path)}", _MAKE_NODES)
         return node
 
-    def _unified_memory(self, path: str, minor: int) -> DeviceNode:
+    def _unified_memory(self, path: str, major: int | None, minor: int) -> DeviceNode:
         """Return a node by its numbers, unless the host has one with others.
 
         So the answer stays the same when nvidia-modprobe makes the node later.
         """
-        node, major = self._node(path), self._major(_UNIFIED_MEMORY_MAJOR)
-        if node is not None and (major is None or _numbers(self._dev(path)) != (major, minor)):
+        node = self._node(path)
+        if node is not None and (major is None or _numbers(node.host_path) != (major, minor)):
             return node
         if major is None:
             reason = f"there is no {self._dev(path)}, and {self._proc(_DEVICES)} has no nvidia-uvm"
@@ -190,10 +192,17 @@ def _capability_path(minor: int) -> str:
     return f"/dev/nvidia-caps/nvidia-cap{minor}"
 
 
-def _numbers(node: Path) -> tuple[int, int] | None:
-    """Return the numbers of a device node, None where it has gone."""
+@lru_cache(maxsize=64)  # the same few for every claim, and making a path takes longer than asking for it
+def _joined(root: Path, path: str) -> Path:
+    return root / path.removeprefix("/")
+
+
+def _numbers(node: Path | None) -> tuple[int, int] | None:
+    """Return the numbers of a device node, None where there is none, or it has gone."""
+    if node is None:
+        return None
     try:
-        numbers = node.stat().st_rdev
+        numbers = os.stat(node).st_rdev
     except OSError:
         return None
     return os.major(numbers), os.minor(numbers)

@@ -43,7 +43,7 @@ def read_settings(roots: Sequence[Path]) -> FabricSettings:
     Raises: HardwareFault for an unknown mode.
     """
     for root in roots:
-        text = attributes.text(root / FILE)
+        text = attributes.text(f"{root}/{FILE}")
         if text is not None:
             return _settings(root, dict(_entries(text)))
     return FabricSettings()
