@@ -91,6 +91,8 @@ class Family:
 
     def values_of(self, labels: Mapping[str, str]) -> Values:
         """Return the values of labels. Raises: ValueError for labels that it does not have."""
+        if tuple(labels) == self._labels:  # as nearly everybody names them
+            return tuple(labels.values())
         if len(labels) != len(self._labels) or any(label not in labels for label in self._labels):
             raise ValueError(f"{self._parent}: it has the labels {self._labels}, not {tuple(labels)}")
         return tuple(labels[label] for label in self._labels)
