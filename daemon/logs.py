@@ -113,7 +113,7 @@ class FollowedLog:
 
     def _is_by_option(self, option: str, given: str | None, said: str | None) -> bool:
         if given is not None and said is not None and given != said:
-            _log.warning("%s %s of the command line counts, and not %s of the policy", option, given, said)
+            _log.warning("%s %s is used, as the command line says; the policy says %s", option, given, said)
         return given is not None
 
 

@@ -107,7 +107,7 @@ def processes_of(pid: int) -> dict[str, int]:
 
 
 def wanted() -> dict[str, set[str]]:
-    """Return the taints that are right in the end."""
+    """Return the taints that the server must have after the storm."""
     every = {f"gpu-{number}": {f"xid-reset={XIDS[-1]}"} for number in range(GPUS)}
     return {**every, "gpu-0": {*every["gpu-0"], f"gpu-lost={LAST_XID}"}}
 

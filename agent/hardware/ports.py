@@ -205,7 +205,7 @@ class DriverFiles(Protocol):
         ...
 
     def shows_instance(self, minor: int, gi_id: int, ci_id: int) -> bool:
-        """Whether the kernel shows the capability of a CI now. It costs one call of the kernel, and no GPU.
+        """Whether the kernel lists the capability of a CI now. One system call; the GPU is not asked.
 
         A driver that reuses ids shows another instance in the place of the one that was meant.
         """

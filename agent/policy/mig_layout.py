@@ -1,4 +1,4 @@
-"""PURE: where the partitions of a MIG layout lie on a GPU, or why the GPU cannot be divided so.
+"""PURE: where the partitions of a MIG layout lie on a GPU, or why the GPU cannot have it.
 
 Partitions with a place come first. The others get theirs in the order of their size, large ones first, and
 then in the order of the layout: each the lowest place that leaves room for all after it. So a layout is
@@ -54,11 +54,13 @@ def placed(layout: Sequence[LayoutPart], profiles: Sequence[MigProfile]) -> tupl
     given = tuple(_given(layout, known))
     wanted = [known[part.profile] for part in layout for _ in range(part.count)]
     if excess := _excess(wanted, profiles):
-        raise Impossible("", None, f"cannot be divided so: {excess}")
+        raise Impossible("", None, f"cannot have this layout: {excess}")
     free = [known[part.profile] for part in layout if part.start is None for _ in range(part.count)]
     found = _arranged(given, sorted(free, key=_size, reverse=True), None)
     if found is None:
-        raise Impossible("", None, "cannot be divided so: not all partitions find a place at once")
+        raise Impossible(
+            "", None, "cannot have this layout: there is no place for all of its partitions at once"
+        )
     return tuple(sorted(found, key=lambda one: one.placement))
 
 
@@ -88,7 +90,7 @@ def _excess(wanted: Sequence[MigProfile], profiles: Sequence[MigProfile]) -> str
     slices = max(place.start + place.size for one in profiles for place in one.placements)
     needed = sum(map(_size, wanted))
     if needed > slices:
-        return f"it needs {needed} memory slices, {slices} are there"
+        return f"it needs {needed} memory slices, the GPU has {slices}"
     for name, count in Counter(one.name for one in wanted).items():
         most = next(one.max_instances for one in wanted if one.name == name)
         if count > most:
@@ -97,7 +99,7 @@ def _excess(wanted: Sequence[MigProfile], profiles: Sequence[MigProfile]) -> str
     for key in _LIMITED:
         total, limit = sum(getattr(one, key) for one in wanted), getattr(whole, key)
         if total > limit:
-            return f"it needs {total} {key.replace('_', ' ')}, {limit} are there"
+            return f"it needs {total} {key.replace('_', ' ')}, the GPU has {limit}"
     return ""
 
 

@@ -33,7 +33,7 @@ class GpuSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class VfSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What counts for one VF. Shape: ``modes`` sorted, None for those of its NIC."""
+    """The settings of one VF. Shape: ``modes`` sorted, None for those of its NIC."""
 
     excluded: bool = False
     modes: tuple[VfMode, ...] | None = None

@@ -42,7 +42,7 @@ class Registry:
 
     @contextmanager
     def timed(self, name: str, clock: Callable[[], float], **labels: str) -> Iterator[None]:
-        """Add how long the block took to a histogram, also where it failed. Units: seconds of ``clock``."""
+        """Add the time of a block to a histogram, also if it raises. Units: seconds of ``clock``."""
         began = clock()
         try:
             yield

@@ -10,9 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
-
-T = TypeVar("T")
+from typing import Final
 
 HUNG_AFTER_S: Final = 10.0
 """Longer than a call to a GPU driver takes: the slowest, a change of the MIG mode, resets the GPU."""
@@ -52,15 +50,6 @@ class CallsInFlight:
         self._began[thread] = (self._clock(), what, hung_after_s)
         try:
             yield
-        finally:
-            del self._began[thread]
-
-    def during(self, what: str, hung_after_s: float, call: Callable[..., T], *given: Any, **more: Any) -> T:
-        """Make a call and note it while it lasts: as ``noted``, and each claim makes a dozen of them."""
-        thread = threading.get_ident()
-        self._began[thread] = (self._clock(), what, hung_after_s)
-        try:
-            return call(*given, **more)
         finally:
             del self._began[thread]
 

@@ -67,7 +67,7 @@ class HealthReader:
         """What the agent's rules found wrong with devices when somebody asked last."""
 
     def news(self) -> object:
-        """Return another value whenever it is time to read: the agent heard something, or a device went."""
+        """Return a value that changes when health must be read: news of the agent, or a device that went."""
         return self._known_health.news(), self._changes()
 
     def findings(self) -> Findings:

@@ -46,7 +46,7 @@ class KnownHealth:
         return self._rules()
 
     def news(self) -> object:
-        """Return another value whenever the agent has written something new, or other rules count."""
+        """Return a value that changes when the agent has written its file, or the rules of health changed."""
         return self._identity_now(), self._rules()
 
     def findings(self, devices: Mapping[DeviceName, PublishedDevice]) -> Findings:

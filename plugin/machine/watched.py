@@ -55,8 +55,8 @@ class _WatchedPort:
         what = f"the call {name} of {self._whom}"
 
         def noted(*arguments: Any, **more: Any) -> Any:
-            call = getattr(self._port, name)
-            return self._calls.during(what, self._hung_after_s, call, *arguments, **more)
+            with self._calls.noted(what, self._hung_after_s):
+                return getattr(self._port, name)(*arguments, **more)
 
         # The next use finds it without coming here.
         setattr(self, name, noted)

@@ -127,4 +127,6 @@ def _nic(nic: PhysicalFunction, causes: Mapping[DeviceName, str]) -> Text:
 
 def _stated(function: PciFunction | None) -> str:
     """Return what of a place the policy says instead of the kernel."""
-    return f"  by policy: {', '.join(function.stated)}" if function is not None and function.stated else ""
+    if function is None or not function.stated:
+        return ""
+    return f"  by policy: {', '.join(function.stated)}"

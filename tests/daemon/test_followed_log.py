@@ -70,8 +70,8 @@ def test_what_the_command_line_says_counts_and_that_is_told_once(log: Log) -> No
 
     assert level() == "warning"
     assert log.written() == [
-        "--log-format text of the command line counts, and not json of the policy",
-        "--log-level warning of the command line counts, and not debug of the policy",
+        "--log-format text is used, as the command line says; the policy says json",
+        "--log-level warning is used, as the command line says; the policy says debug",
     ]
 
 

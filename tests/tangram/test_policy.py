@@ -79,7 +79,7 @@ def test_a_layout_that_no_gpu_can_have_is_refused_for_the_node_that_is_asked_abo
 
     assert answer.status == 2
     assert (
-        "gpu-0 (NVIDIA A100-SXM4-40GB) cannot be divided so: it needs 12 memory slices, 8 are there"
+        "gpu-0 (NVIDIA A100-SXM4-40GB) cannot have this layout: it needs 12 memory slices, the GPU has 8"
         in answer.err
     )
 

@@ -11,12 +11,12 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 from agent.hardware import attributes
 from agent.hardware.driver.libraries import MACHINES
+from agent.hardware.driver.nodes import joined
 from agent.hardware.errors import HardwareError
 from agent.hardware.fabric.configuration import read_settings
 from agent.hardware.fabric.types import FabricMode
@@ -64,7 +64,7 @@ def sockets(roots: Sequence[Path]) -> Iterator[HostFile]:
     """
     wanted = (_PERSISTENCE,) if _joins_on_request(roots) else (_PERSISTENCE, _FABRIC)
     for path in wanted:
-        places = (_place(root, path) for root in roots)
+        places = (joined(root, path) for root in roots)
         place = next((place for place in places if _is_socket(place)), None)
         if place is not None:
             yield HostFile(path, place, is_socket=True)
@@ -82,11 +82,6 @@ def _first(root: Path, name: str, folders: Iterable[str]) -> str | None:
 
 def _below(root: Path, folder: str, name: str) -> Path:
     return root / folder.removeprefix("/") / name
-
-
-@lru_cache(maxsize=16)  # the same for every claim
-def _place(root: Path, path: str) -> Path:
-    return root / path.removeprefix("/")
 
 
 def _is_socket(place: Path) -> bool:

@@ -119,15 +119,15 @@ class DriverNodes:
         return DeviceNode(f"/dev/nvidia-caps-imex-channels/channel{channel}", None, major, channel)
 
     def _below(self, path: str) -> Path:
-        return _joined(self.root, path)
+        return joined(self.root, path)
 
     def _dev(self, path: str) -> Path:
         if self.host_root is not None and not attributes.exists(self._below(_CONTROL)):
-            return _joined(self.host_root, path)
+            return joined(self.host_root, path)
         return self._below(path)
 
     def _proc(self, path: str) -> Path:
-        return _joined(self.host_root or self.root, path)
+        return joined(self.host_root or self.root, path)
 
     def _node(self, path: str) -> DeviceNode | None:
         here = self._dev(path)
@@ -193,7 +193,8 @@ def _capability_path(minor: int) -> str:
 
 
 @lru_cache(maxsize=64)  # the same few for every claim, and making a path takes longer than asking for it
-def _joined(root: Path, path: str) -> Path:
+def joined(root: Path, path: str) -> Path:
+    """Return an absolute path as it is below a root."""
     return root / path.removeprefix("/")
 
 

@@ -38,7 +38,7 @@ class NotKept(Exception):
 
     @classmethod
     def because(cls, text: str, error: OSError) -> NotKept:
-        """Return the failure with what the kernel says of it."""
+        """Return the error for a failed system call, with the kernel's reason."""
         return cls(f"{text}: {error.strerror or error}", is_forbidden=isinstance(error, PermissionError))
 
 

@@ -91,7 +91,7 @@ class PolicyCare:
     _settled: object = field(default=None, init=False)
 
     def heard_by(self, hear: Callable[[Resolved | None], None]) -> None:
-        """Have somebody hear what is in effect, now and after each change."""
+        """Call a function with the settings in effect, now and after each change."""
         self.hear = hear
         hear(self.node.effect)
 

@@ -37,7 +37,7 @@ class MissingDevices:
         return self._by_claim  # never changed, only replaced
 
     def news(self) -> object:
-        """Return another value whenever something else is missing."""
+        """Return a value that changes when the missing devices change."""
         return self._by_claim
 
     def put(self, uid: ClaimUid, missing: Sequence[MissingDevice]) -> None:

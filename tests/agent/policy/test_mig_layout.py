@@ -85,7 +85,7 @@ IMPOSSIBLE = {
     ),
     "more slices than there are": (
         ["profile: 3g.20gb, count: 2", "profile: 1g.5gb"],
-        "cannot be divided so: it needs 9 memory slices, 8 are there",
+        "cannot have this layout: it needs 9 memory slices, the GPU has 8",
     ),
     "more of a profile than can exist": (
         ["profile: 1g.5gb, count: 8"],
@@ -93,11 +93,11 @@ IMPOSSIBLE = {
     ),
     "more compute slices than there are": (
         ["profile: 1g.5gb, count: 7", "profile: 1g.5gb+me"],
-        "it needs 8 compute slices, 7 are there",
+        "it needs 8 compute slices, the GPU has 7",
     ),
     "no room for what comes with others": (
         ["profile: 1g.5gb, start: 2", "profile: 4g.20gb"],
-        "not all partitions find a place at once",
+        "there is no place for all of its partitions at once",
     ),
 }
 

@@ -7,7 +7,7 @@ import logging
 from math import inf
 
 import pytest
-from slice_keeper import Copied, Keeper, pool_of
+from slice_keeper import Copied, Keeper, Undoubted, pool_of
 
 from agent.inventory.model import NodeDevices
 from agent.publishing.errors import NotAllowed, Outdated, Unreachable
@@ -21,22 +21,11 @@ TAKEN = Outdated("cannot create ResourceSlice node-1-d.example-00: it exists alr
 GONE = Unreachable("cannot create ResourceSlice node-1-d.example-00: connection refused")
 
 
-class OneSlice:
+class OneSlice(Undoubted):
     """A source that wants the same slice always."""
-
-    is_full = True
 
     def wanted(self, found, ask):
         return pool_of(["a"])
-
-    def adopt(self, stored):
-        pass
-
-    def lost(self, fields):
-        return False
-
-    def doubt(self):
-        pass
 
 
 class SliceStore(Copied):

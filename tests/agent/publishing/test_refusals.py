@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 import pytest
-from slice_keeper import Copied, Keeper, pool_of
+from slice_keeper import Copied, Keeper, Undoubted, pool_of
 
 from agent.inventory.model import NodeDevices
 from agent.publishing.errors import Refused
@@ -49,10 +49,8 @@ class Strict(Copied):
             raise Refused(f"{', '.join(fields)}: Too long", fields)
 
 
-class Source:
+class Source(Undoubted):
     """Wants what it is told; asks before, as the source of ResourceSlices does."""
-
-    is_full = True
 
     def __init__(self, wanted):
         self.slices = wanted
@@ -61,15 +59,6 @@ class Source:
     def wanted(self, found, ask):
         self.answers.append(ask(self.slices))
         return self.slices
-
-    def adopt(self, stored):
-        pass
-
-    def lost(self, fields):
-        return False
-
-    def doubt(self):
-        pass
 
 
 class Nodes:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import uevents_of_kernel
-from slice_keeper import Copied, Keeper, contents, pool_of
+from slice_keeper import Copied, Keeper, Undoubted, contents, pool_of
 from uevents_of_kernel import Events, in_own_network
 
 from agent.hardware.uevents import Uevents
@@ -75,22 +75,11 @@ class Store(Copied):
         stop.wait()
 
 
-class Source:
+class Source(Undoubted):
     """Wants a slice that says what was found."""
-
-    is_full = True
 
     def wanted(self, found, ask):
         return pool_of([found.devices.left_out[0]])
-
-    def adopt(self, stored):
-        pass
-
-    def lost(self, fields):
-        return False
-
-    def doubt(self):
-        pass
 
 
 class Machine:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from slice_keeper import Copied, Keeper
+from slice_keeper import Copied, Keeper, Undoubted
 
 from agent.inventory.model import NodeDevices
 from agent.publishing.forms import Found
@@ -45,10 +45,8 @@ class Failing:
         return self.answer
 
 
-class Source:
+class Source(Undoubted):
     """Wants one slice; asked for it, it may fail."""
-
-    is_full = True
 
     def __init__(self, wanted):
         self._wanted = wanted
@@ -57,15 +55,6 @@ class Source:
     def wanted(self, found, ask):
         self.allocators.append(found.allocator)
         return self._wanted()
-
-    def adopt(self, stored):
-        pass
-
-    def lost(self, fields):
-        return False
-
-    def doubt(self):
-        pass
 
 
 class SliceStore(Copied):

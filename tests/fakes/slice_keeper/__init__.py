@@ -83,3 +83,18 @@ class Copied:
 
 def contents(slices: Sequence[Document]) -> list[str]:
     return [one["spec"]["devices"][0]["name"] for one in slices]
+
+
+class Undoubted:
+    """A source of slices without its wishes: nothing is taken over, lost or remembered."""
+
+    is_full = True
+
+    def adopt(self, stored: Sequence[Document]) -> None:
+        """Hear what is stored."""
+
+    def lost(self, fields: Sequence[str]) -> bool:
+        return False
+
+    def doubt(self) -> None:
+        """Hear that the server may have changed."""

@@ -73,14 +73,3 @@ def test_the_oldest_call_of_all_threads_is_named_first(calls: CallsInFlight, clo
     thread.join()
 
     assert found == ["older", "younger"]
-
-
-def test_a_call_that_is_handed_over_is_noted_while_it_lasts_also_where_it_fails(calls: CallsInFlight) -> None:
-    def fails(subject: str, *, times: int) -> None:
-        assert [one.what for one in calls.all()] == ["the call reset of the GPU driver"]
-        raise ValueError(f"{subject} {times}")
-
-    with pytest.raises(ValueError, match="GPU 2"):
-        calls.during("the call reset of the GPU driver", 10.0, fails, "GPU", times=2)
-    assert calls.all() == ()
-    assert calls.during("the call", 10.0, lambda: 5) == 5

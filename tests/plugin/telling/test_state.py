@@ -1,4 +1,4 @@
-"""The status of a plugin tells the causes of ill health that it knows, and asks no hardware for them."""
+"""The plugin's status lists the known causes of ill health, without a call to the hardware."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The agent is not root: what it may write beside the plugin, in a folder that the plugin opened to it."""
+"""The agent, which is not root, writes its files into a folder that the plugin made writable for it."""
 
 from __future__ import annotations
 

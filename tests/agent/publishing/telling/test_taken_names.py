@@ -6,7 +6,7 @@ import re
 
 from hypothesis import given
 from hypothesis import strategies as st
-from slice_keeper import Copied, Keeper, contents, pool_of
+from slice_keeper import Copied, Keeper, Undoubted, contents, pool_of
 
 from agent.inventory.model import NodeDevices
 from agent.publishing.errors import NameTaken, NotThere, Outdated, Refused, Unreachable
@@ -75,25 +75,14 @@ class Events:
         raise AssertionError(text)
 
 
-class Words:
+class Words(Undoubted):
     """A source that wants these slices."""
-
-    is_full = True
 
     def __init__(self, words):
         self.words = words
 
     def wanted(self, found, ask):
         return pool_of(self.words)
-
-    def adopt(self, stored):
-        pass
-
-    def lost(self, fields):
-        return False
-
-    def doubt(self):
-        pass
 
 
 class Nodes:
