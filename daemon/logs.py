@@ -91,7 +91,7 @@ def _formatter(form: str | None, node: str) -> logging.Formatter:
 
 
 class FollowedLog:
-    """The log of a program as somebody beside its command line has it, which counts first."""
+    """Gives a log the format and level of a policy, where the command line says none."""
 
     def __init__(self, handler: logging.Handler, options: LogOptions, node: str = "") -> None:
         self._handler = handler
@@ -100,7 +100,7 @@ class FollowedLog:
         self._said = LogOptions()
 
     def follow(self, said: LogOptions) -> None:
-        """Log so from now on. A level that was set on the socket stays until another one is said here."""
+        """Use these from now on. A level set at run time by ``log-level`` stays until the policy changes its own."""
         before, self._said = self._said, said
         if said == before:
             return
