@@ -100,7 +100,7 @@ class FollowedLog:
         self._said = LogOptions()
 
     def follow(self, said: LogOptions) -> None:
-        """Use these from now on. A level set at run time by ``log-level`` stays until the policy changes its own."""
+        """Use these from now on; a level set at run time stays until the policy changes its own."""
         before, self._said = self._said, said
         if said == before:
             return
