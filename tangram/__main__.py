@@ -1,7 +1,8 @@
 """The ``tangram`` command: hands machines, clusters and the output to a subcommand and runs it.
 
 Exit status: 0 done, 1 it does not fit, 2 wrong input (one message on standard error, nothing changed), 3 the
-API server cannot be reached, 4 undecided (the search reached its bound of steps).
+API server cannot be reached, 4 undecided (the search reached its bound of steps). With ``--json`` or ``-o`` a
+message is a JSON object on standard error; standard output has the answer or nothing.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 from io import TextIOWrapper
+from itertools import pairwise
 from typing import Final
 
 from tangram.errors import BadInput, Unreachable
-from tangram.face import DONE, UNREACHABLE, WRONG_INPUT, Parser
+from tangram.face import DONE, PROGRAMS_FORMS, UNREACHABLE, WRONG_INPUT, Parser
 from tangram.loading import face, is_expected, program, subcommand
-from tangram.program.streams import ASCII_FORMS, complain
+from tangram.program.streams import ASCII_FORMS, fail, messages_as
 from tangram.program.throwaway import clean_end
 from tangram.summaries import SUMMARIES
 
@@ -31,18 +33,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     run_program = program(arguments[0]) if arguments else None
     if run_program is not None:
         return run_program(arguments[1:])
-    try:
-        return _run(arguments)
-    except BrokenPipeError:
-        _discard_output()
-        return DONE
-    except KeyboardInterrupt:
-        return _INTERRUPTED
-    except Exception as error:
-        if not is_expected(error):
-            raise
-        complain(_line_of(error))
-        return UNREACHABLE if isinstance(error, Unreachable) else WRONG_INPUT
+    with messages_as(json=_asks_for_json(arguments)):
+        try:
+            return _run(arguments)
+        except BrokenPipeError:
+            _discard_output()
+            return DONE
+        except KeyboardInterrupt:
+            return _INTERRUPTED
+        except Exception as error:
+            if not is_expected(error):
+                raise
+            return fail(_line_of(error), UNREACHABLE if isinstance(error, Unreachable) else WRONG_INPUT)
+
+
+def _asks_for_json(arguments: Sequence[str]) -> bool:
+    """Whether an answer for programs is asked for, also where the arguments cannot be parsed."""
+    named = pairwise(arguments)
+    joined = {f"{option}{form}" for option in ("-o", "--output=") for form in PROGRAMS_FORMS}
+    return (
+        "--json" in arguments
+        or any(option in ("-o", "--output") and form in PROGRAMS_FORMS for option, form in named)
+        or not joined.isdisjoint(arguments)
+    )
 
 
 def _run(arguments: Sequence[str]) -> int:
@@ -55,7 +68,7 @@ def _run(arguments: Sequence[str]) -> int:
     except SystemExit as end:  # --help and --version have printed and are done
         return int(end.code or DONE)
     with clean_end():
-        status: int = options.command(options, face())
+        status: int = options.command(options, face(options.output))
     sys.stdout.flush()
     return status
 

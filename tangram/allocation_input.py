@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from tangram.errors import BadInput, bad_argument
 from tangram.face import Parser
 from tangram.objects import read_objects
 from tangram.options import CONFIGURED_DRIVER, add_driver_name
+from tangram.program.streams import complain
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def _tell_left_out(pools: Iterable[Pool]) -> None:
     """Name the devices without a source; the missing part may be in a slice that was not given."""
     for pool in pools:
         for name, rejected in pool.rejected.items():
-            print(f"tangram: pool {pool.id}: {name} is left out: {rejected.reason}", file=sys.stderr)
+            complain(f"pool {pool.id}: {name} is left out: {rejected.reason}")
 
 
 def nodes_of(wanted: str | None, objects: Objects, pools: Iterable[Pool]) -> tuple[Node, ...]:

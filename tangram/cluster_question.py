@@ -7,7 +7,6 @@ left out, and their names are printed.
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from tangram.clusters import ClusterReader
 from tangram.errors import BadInput, bad_argument
 from tangram.face import Face
 from tangram.objects import read_objects
+from tangram.program.streams import complain
 
 _NAME_FIELD: Final = "metadata.name"
 
@@ -81,7 +81,7 @@ def readable(
         try:
             decode(document.content)
         except CoreError as error:
-            print(f"tangram: left out, {error}", file=sys.stderr)
+            complain(f"left out, {error}")
         else:
             yield document
 

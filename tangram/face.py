@@ -22,6 +22,7 @@ DOES_NOT_FIT: Final = 1
 WRONG_INPUT: Final = 2
 UNREACHABLE: Final = 3
 UNDECIDED: Final = 4
+PROGRAMS_FORMS: Final = ("json", "yaml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +78,34 @@ def _meant(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {alike[0]}?" if alike else ""
 
 
+class _InForm(argparse.Action):
+    """``-o FORM`` and ``--json``. What is printed as YAML is the value that is printed as JSON."""
+
+    def __call__(self, _parser: object, namespace: argparse.Namespace, form: Any, _as: object = None) -> None:
+        namespace.output = form or "json"
+        namespace.json = namespace.output in PROGRAMS_FORMS
+
+
 Subparsers = Any  # argparse's class of this is private
 
 
-def add_command(parsers: Subparsers, name: str, summary: str, example: str, command: Command) -> Parser:
-    """Add a subcommand that takes ``--json``; its help ends with the example."""
+def add_command(
+    parsers: Subparsers, name: str, summary: str, example: str, command: Command, *, wide: str = ""
+) -> Parser:
+    """Add a subcommand that takes ``--json`` and ``-o``; its help ends with the example.
+
+    Shape: ``wide`` says what its pictures show more with ``-o wide``, empty where that is nothing.
+    """
     parser: Parser = parsers.add_parser(
         name,
         help=summary,
         description=f"{summary[:1].upper()}{summary[1:]}.",
         epilog=f"example:\n  {example}",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON value, for machines")
-    parser.set_defaults(command=command)
+    forms = ("json", "yaml", *(("wide",) if wide else ()))
+    told = f"print the value as JSON or YAML{f', or {wide}' if wide else ''}: {', '.join(forms)}"
+    one = parser.add_mutually_exclusive_group()
+    one.add_argument("--json", action=_InForm, nargs=0, help="print one JSON value; messages are JSON too")
+    one.add_argument("-o", "--output", action=_InForm, choices=forms, metavar="FORM", help=told)
+    parser.set_defaults(command=command, json=False, output="")
     return parser

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tangram.live_cluster import LiveCluster
 
 
-_SUBCOMMANDS: Final = frozenset(
+SUBCOMMANDS: Final = frozenset(
     (
         "allocate",
         "bench",
@@ -44,7 +44,7 @@ _SUBCOMMANDS: Final = frozenset(
 
 def subcommand(name: str) -> Callable[[Subparsers], None] | None:
     """Return what adds a subcommand with its options to the parser; None where there is none of the name."""
-    if name not in _SUBCOMMANDS:
+    if name not in SUBCOMMANDS:
         return None
     add: Callable[[Subparsers], None] = import_module(f"tangram.commands.{name}").add
     return add
@@ -95,13 +95,13 @@ def open_mendable(kubeconfig: Path | None, context: str | None) -> MendableClust
     return opened(kubeconfig, context)
 
 
-def face() -> Face:
-    """Return the surroundings of a subcommand."""
+def face(form: str) -> Face:
+    """Return the surroundings of a subcommand that prints in this form."""
     from tangram.face import Face
     from tangram.hardware import AllMachines
-    from tangram.program.output import Output
+    from tangram.program.output import Form, Output
 
-    return Face(AllMachines(), Output(), serve, connect, open_live, open_mendable)
+    return Face(AllMachines(), Output(Form(form)), serve, connect, open_live, open_mendable)
 
 
 def is_expected(error: Exception) -> bool:

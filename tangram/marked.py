@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 
 from scheduler_core.codec.documents import InvalidDocument
@@ -13,6 +12,7 @@ from scheduler_core.frontends.partitions.node_table import NodeTable
 from scheduler_core.model.result import Answer
 from tangram.allocation_input import AllocationInput
 from tangram.errors import BadInput
+from tangram.program.streams import complain
 
 
 def tables_of(asked: AllocationInput) -> Mapping[str, NodeTable]:
@@ -25,7 +25,7 @@ def tables_of(asked: AllocationInput) -> Mapping[str, NodeTable]:
     except InvalidDocument as error:
         raise BadInput(str(error)) from error
     for warning in found.warnings:
-        print(f"tangram: {warning}", file=sys.stderr)
+        complain(warning)
     return found.by_node
 
 

@@ -6,7 +6,6 @@ Pods are placed in the order given, and each holds its devices before the next o
 from __future__ import annotations
 
 import json
-import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from typing import Any
@@ -26,6 +25,7 @@ from tangram.face import DOES_NOT_FIT, DONE, UNDECIDED, Face
 from tangram.marked import tables_of
 from tangram.pictures.pods import offered_picture, placed_picture, refused_picture
 from tangram.plain import plain
+from tangram.program.streams import complain
 
 _SCALARS = (bool, int, str)
 
@@ -65,7 +65,7 @@ def _pods(paths: Sequence[str]) -> list[PodAsk]:
         except InvalidDocument as error:
             raise BadInput(str(error)) from error
         for warning in ask.warnings:
-            print(f"tangram: {warning}", file=sys.stderr)
+            complain(warning)
         found.append(ask)
     return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -12,6 +11,7 @@ from scheduler_core.model.claim import AllocatedClaim, Claim
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.result import Allocation
 from tangram.errors import BadInput
+from tangram.program.streams import complain
 
 
 def driver_of(options: Namespace) -> str:
@@ -36,7 +36,7 @@ def refuse_unpreparable(found: Allocation, pools: Sequence[Pool], driver: str) -
         for problem in allocated_problems(claim, driver, pools):
             raise BadInput(f"claim {claim.ref}: {problem}")
         for result, reason in unprepared_devices(claim, driver, pools):
-            print(f"tangram: claim {claim.ref}: device {result.device}: {reason}", file=sys.stderr)
+            complain(f"claim {claim.ref}: device {result.device}: {reason}")
 
 
 def refused_at_prepare(

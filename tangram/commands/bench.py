@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import sys
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Mapping
@@ -32,6 +31,7 @@ from tangram.errors import BadInput, bad_argument
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
 from tangram.plain import plain
 from tangram.policies import POLICIES
+from tangram.program.streams import complain
 from tangram.summaries import SUMMARIES
 
 _LONGEST_S: Final = 86_400
@@ -121,7 +121,7 @@ def _run(options: Namespace, face: Face) -> int:
         face.out.json({"benchmarks": [_as_json(report) for report in reports]})
     for report in reports:
         for sentence in report.wrong:
-            print(f"wrong answer: {report.name}: {sentence}", file=sys.stderr)
+            complain(f"wrong answer: {report.name}: {sentence}")
     return DOES_NOT_FIT if any(report.wrong for report in reports) else DONE
 
 
@@ -163,7 +163,7 @@ def _answer_inputs(options: Namespace, face: Face) -> int:
         found, nodes, mistake = _answered(place, asked, options)
         refused = refused or mistake
         if options.json:
-            face.out.text(json.dumps(found.as_json(), separators=(",", ":")))
+            face.out.json_line(found.as_json())
         else:
             face.out.text(answer_line(place, found, nodes))
         sys.stdout.flush()

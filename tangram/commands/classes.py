@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from typing import Any
@@ -18,6 +17,7 @@ from tangram.documents import read_documents
 from tangram.errors import BadInput
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
 from tangram.pictures.classes import classes_table, grant_picture, unplaced_picture
+from tangram.program.streams import complain
 from tangram.summaries import SUMMARIES
 
 DEVICE_CLASSES = "device-classes"
@@ -33,6 +33,7 @@ def add(parsers: Subparsers) -> None:
         "tangram show --node dgx-a100 --as v1 | tangram classes -f - \\\n"
         "    -f deploy/examples/resource-classes/classes.yaml",
         _run,
+        wide="with every device's name",
     )
     parser.add_argument(
         "-f",
@@ -59,7 +60,7 @@ def _run(options: Namespace, face: Face) -> int:
         face.out.documents(_device_classes(found), as_json=options.json)
         return DONE
     for note in found.published.notes:
-        print(f"tangram: {note}", file=sys.stderr)
+        complain(note)
     answers = [(pod.name, found.place(pod)) for pod in found.pending]
     if options.json:
         face.out.json({"classes": _plain_classes(found), "pods": [_plain_pod(*one) for one in answers]})
@@ -80,7 +81,7 @@ def _draw(found: ClassPlacement, answers: _Answers, face: Face) -> None:
         name: [f"{node}/{device.name}" for node, device in selected(found.state, name)]
         for name in found.state.classes
     }
-    face.out.show(classes_table(statuses(found.state), found.free(), devices))
+    face.out.show(classes_table(statuses(found.state), found.free(), devices, is_wide=face.out.is_wide))
     for pod, outcome in answers:
         match outcome:
             case PodPlaced(grant):

@@ -24,14 +24,13 @@ from tangram.doctor.looking import Patient, findings_of, to_mend
 from tangram.doctor.node.patient import NodePatient
 from tangram.doctor.told import json_of, json_of_fix, text_of
 from tangram.errors import BadInput, bad_argument
-from tangram.face import DONE, Face, Parser, Subparsers, add_command
+from tangram.face import DONE, UNREACHABLE, Face, Parser, Subparsers, add_command
 from tangram.options import add_driver_name, checked_node_name, host_name
 from tangram.preparable import driver_of
-from tangram.program.streams import complain
+from tangram.program.streams import complain, fail
 from tangram.summaries import SUMMARIES
 
 FOUND: Final = 1
-UNREACHABLE: Final = 3
 _AGE: Final = "1h"
 _NODE_ONLY: Final = ("simulated", "machine", "node_name", "kubelet_dir", "cdi_dir", "gpu_modes", "vfs")
 _EXAMPLE: Final = """tangram doctor --cluster
@@ -179,5 +178,4 @@ def _command(options: Namespace) -> str:
 
 
 def _unreachable(line: str) -> int:
-    complain(line)
-    return UNREACHABLE
+    return fail(line, UNREACHABLE)

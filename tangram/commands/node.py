@@ -6,7 +6,6 @@ import re
 from argparse import Namespace
 from pathlib import Path
 
-from rich.table import Table
 from rich.text import Text
 
 from tangram.commands.fault_grammar import FAULT_GRAMMAR
@@ -14,6 +13,7 @@ from tangram.documents import parse_documents
 from tangram.errors import bad_argument
 from tangram.face import DONE, Face, Parser, Subparsers, add_command
 from tangram.pictures.counted import counted
+from tangram.program.fitting import Column, FittingTable
 from tangram.summaries import SUMMARIES
 
 
@@ -75,13 +75,9 @@ def _list(options: Namespace, face: Face) -> int:
     if options.json:
         face.out.json(machines)
         return DONE
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for head in ("name", "GPUs", "MIG", "NICs", "topology"):
-        table.add_column(head, no_wrap=head == "name")
-    for machine in machines:
-        cells = (machine.gpus, machine.mig, machine.nics, machine.topology)
-        table.add_row(Text(machine.name, style="bold"), *cells)
-    face.out.show(table)
+    rows = [(Text(one.name, style="bold"), one.gpus, one.mig, one.nics, one.topology) for one in machines]
+    columns = (Column("name"), Column("GPUs", is_prose=True), Column("MIG"), Column("NICs", is_prose=True))
+    face.out.show(FittingTable((*columns, Column("topology", is_prose=True)), rows))
     return DONE
 
 

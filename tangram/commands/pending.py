@@ -8,13 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
 from tangram.controlled.reading import read_controlled
 from tangram.controlled.waiting import PodWaiting, waiting
 from tangram.face import DONE, Face, Parser, Subparsers, add_command
 from tangram.options import add_driver_name
 from tangram.preparable import driver_of
+from tangram.program.fitting import Column, FittingTable
 from tangram.summaries import SUMMARIES
 
 
@@ -29,7 +28,9 @@ The controller need not run for that.
 exit status:
   0  the cluster was read, whether pods wait or not
   2  wrong options, or the cluster cannot be read"""
-    parser = add_command(parsers, "pending", SUMMARIES["pending"], example, _run)
+    parser = add_command(
+        parsers, "pending", SUMMARIES["pending"], example, _run, wide="with priority and devices"
+    )
     parser.add_argument("-n", "--namespace", metavar="NAME", help="pods of this namespace only")
     add_kubeconfig(parser)
     add_driver_name(parser, "Tangram's DRA driver: its devices are given")
@@ -52,7 +53,7 @@ def _run(options: Namespace, face: Face) -> int:
     elif not shown:
         face.out.text("no pod waits for devices")
     else:
-        face.out.show(_table(shown))
+        face.out.show(_table(shown, is_wide=face.out.is_wide))
     return DONE
 
 
@@ -70,14 +71,16 @@ def as_json(one: PodWaiting) -> Mapping[str, Any]:
     }
 
 
-def _table(found: Sequence[PodWaiting]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("NAMESPACE", "POD", "SINCE"):
-        table.add_column(heading, overflow="fold", no_wrap=False)
-    table.add_column("WHY", overflow="fold", min_width=24)
-    for one in found:
-        table.add_row(one.pod.ref.namespace, one.pod.ref.name, one.pod.created, _why(one))
-    return table
+def _table(found: Sequence[PodWaiting], *, is_wide: bool) -> FittingTable:
+    wide = [Column("PRIORITY", is_right=True), Column("DEVICES", is_prose=True)] if is_wide else []
+    names = [Column(heading) for heading in ("NAMESPACE", "POD", "SINCE")]
+    return FittingTable([*names, *wide, Column("WHY", is_prose=True)], [_row(one, is_wide) for one in found])
+
+
+def _row(one: PodWaiting, is_wide: bool) -> list[str]:
+    devices = ", ".join(name for names in one.devices.values() for name in names)
+    wide = [str(one.pod.priority), devices] if is_wide else []
+    return [one.pod.ref.namespace, one.pod.ref.name, one.pod.created, *wide, _why(one)]
 
 
 def _why(one: PodWaiting) -> str:

@@ -52,7 +52,14 @@ class Shown:
 
 def add(parsers: Subparsers) -> None:
     """Add the subcommand."""
-    parser = add_command(parsers, "show", SUMMARIES["show"], "tangram show --node dgx-a100 --as v1", _run)
+    parser = add_command(
+        parsers,
+        "show",
+        SUMMARIES["show"],
+        "tangram show --node dgx-a100 --as v1",
+        _run,
+        wide="with every device's name",
+    )
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
         "--node", metavar="NODE", help="a shipped simulated machine, or the path of a node file"
@@ -185,7 +192,7 @@ def _plain(shown: Shown) -> dict[str, Any]:
 def _draw(shown: Shown, face: Face) -> None:
     face.out.show(pcie_tree(shown.inventory, shown.devices.withheld))
     face.out.heading("Devices")
-    face.out.show(devices_table(shown.devices.pool))
+    face.out.show(devices_table(shown.devices.pool, is_wide=face.out.is_wide))
     for sentence in shown.devices.left_out:
         face.out.show(Text(f"left out: {sentence}", style="yellow"))
     if shown.devices.withheld:

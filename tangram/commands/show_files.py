@@ -58,7 +58,9 @@ def _show(objects: Objects, options: Namespace, face: Face) -> int:
     else:
         for pool in objects.pools():
             face.out.heading(f"Pool {pool.id}")
-            face.out.show(devices_table(pool), sizes_table(list(_sizes(pool, objects))))
+            face.out.show(
+                devices_table(pool, is_wide=face.out.is_wide), sizes_table(list(_sizes(pool, objects)))
+            )
     return DONE
 
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 from agent.hardware.errors import DriverMissing
@@ -35,8 +34,10 @@ from tangram.node_options.offered import Offered
 from tangram.pictures.cdi import cdi_picture
 from tangram.pictures.counted import counted
 from tangram.plain import plain
+from tangram.program.fitting import Column, FittingTable
 from tangram.program.output import yaml_text
 
+_MIG_HEADS: Final = ("GPU", "GI", "CI", "profile", "memory slices", "MIG device")
 _PLURALS: Final = {"GPU in MIG mode": "GPUs in MIG mode"}
 
 
@@ -105,16 +106,15 @@ def _exchange(name: str, made_by: str, kubelet: Kubelet, is_end: bool) -> Statio
 
 def _mig(gpus: GpuReader) -> Station:
     found = list(_instances(gpus))
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for head in ("GPU", "GI", "CI", "profile", "memory slices", "MIG device"):
-        table.add_column(head)
+    rows = list[Sequence[str]]()
     for gpu, instance in found:
         for compute in instance.compute_instances:
             name = _profiles(gpus, gpu).get(instance.profile_id, str(instance.profile_id))
             if compute.place is not None:
                 name = f"{compute.place.size}c.{name}"
             ids = (str(gpu.minor), str(instance.gi_id), str(compute.ci_id))
-            table.add_row(*ids, name, memory_slice_range(instance.placement), compute.uuid)
+            rows.append((*ids, name, memory_slice_range(instance.placement), compute.uuid))
+    table = FittingTable([Column(head) for head in _MIG_HEADS], rows)
     picture = table if found else Text("no GPU instance: whole devices need none", style="dim")
     value = [{"gpu": plain(gpu.uuid), **plain(instance)} for gpu, instance in found]
     return Station(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from uuid import NAMESPACE_URL, uuid5
 
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 from agent.hardware.errors import DriverMissing
@@ -37,6 +36,7 @@ from tangram.pictures.devices import devices_table, rows
 from tangram.pictures.pcie import mig_text, pcie_tree
 from tangram.pictures.sizes import sizes_table
 from tangram.plain import plain
+from tangram.program.fitting import Column, FittingTable
 from tangram.program.output import yaml_text
 from tangram.refusals import refusal_value
 from tangram.sizes import sizes_of
@@ -93,15 +93,15 @@ def _no_gpu(node: str) -> Text:
 
 def _hardware(readers: Readers, node: str) -> Station:
     gpus, note = _gpus(readers)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for head in ("GPU", "product", "UUID", "address", "memory", "mode"):
-        table.add_column(head)
+    rows = list[Sequence[str | Text]]()
     for gpu in gpus:
         if isinstance(gpu, Unreadable):
-            table.add_row(gpu.what, gpu.reason, style="red")
+            rows.append((Text(gpu.what, style="red"), Text(gpu.reason, style="red"), "", "", "", ""))
             continue
         memory = "none" if gpu.memory_bytes is None else str(Quantity.bytes_of(gpu.memory_bytes))
-        table.add_row(str(gpu.minor), gpu.product_name, gpu.uuid, gpu.bdf, memory, mig_text(gpu))
+        rows.append((str(gpu.minor), gpu.product_name, gpu.uuid, gpu.bdf, memory, mig_text(gpu)))
+    heads = ("GPU", "product", "UUID", "address", "memory", "mode")
+    table = FittingTable([Column(head) for head in heads], rows)
     boot = Text(f"{node}, {note}, boot {readers.boot.boot_id()}", style="dim")
     made_by = "agent.hardware.simulated: SimulatedMachine.open(load_node(...))"
     return Station("hardware", made_by, Group(table, boot), {"node": node, "gpus": plain(gpus)})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from dataclasses import replace
 
@@ -14,6 +13,7 @@ from scheduler_core.frontends.partitions.table import HONOR, PREFER, table_of
 from tangram.documents import read_documents
 from tangram.errors import BadInput, bad_argument
 from tangram.face import Parser
+from tangram.program.streams import complain
 
 
 def add_partitions(parser: Parser) -> None:
@@ -43,7 +43,7 @@ def with_partitions(inventory: Inventory, options: Namespace) -> Inventory:
     if table is None:
         raise bad_argument("--partitions", options.partitions, "has no table of partitions")
     for warning in table.warnings:
-        print(f"tangram: {warning}", file=sys.stderr)
+        complain(warning)
     is_honored = found.is_honored if options.partition_policy is None else options.partition_policy == HONOR
     return replace(inventory, linked=LinkedGpus(table, is_honored))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from scheduler_core.model.claim import AllocatedClaim
@@ -14,6 +13,7 @@ from scheduler_core.model.pool import Pool
 from scheduler_core.model.result import Allocation, Unallocatable
 from tangram.pictures.memory_slices import layouts, picture
 from tangram.pictures.properties import capacity, what_of
+from tangram.program.fitting import Column, FittingTable, Hanging
 
 
 def allocation_picture(
@@ -34,7 +34,7 @@ def allocation_picture(
 def refusal_picture(refusal: Unallocatable) -> RenderableType:
     """Say why the claims do not fit, a line per request."""
     head = Text(f"does not fit on {refusal.node}", style="bold red")
-    return Group(head, *(Text(f"  {reason}") for reason in refusal.reasons))
+    return Group(head, *(Hanging(f"  {reason}") for reason in refusal.reasons))
 
 
 def _given(allocation: Allocation, pool: Pool) -> Iterator[tuple[DeviceName, str]]:
@@ -51,18 +51,17 @@ def _held(held: Sequence[AllocatedClaim], pool: Pool) -> Iterator[tuple[DeviceNa
                 yield result.device.device, str(claim.ref)
 
 
-def _table(allocation: Allocation, pools: Sequence[Pool]) -> Table:
+def _table(allocation: Allocation, pools: Sequence[Pool]) -> FittingTable:
     known = {(pool.id.driver, pool.id.name, device.name): device for pool in pools for device in pool.devices}
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for head in ("claim", "request", "device", "what", "memory", "pool"):
-        table.add_column(head, justify="right" if head == "memory" else "left")
+    rows = list[Sequence[str]]()
     for ref, results in allocation.results.items():
         for result in results:
             place = result.device
             device = known[place.driver, place.pool, place.device]
             pool = f"{place.driver}/{place.pool}"
-            table.add_row(str(ref), result.request, place.device, what_of(device), _memory(device), pool)
-    return table
+            rows.append((str(ref), result.request, place.device, what_of(device), _memory(device), pool))
+    heads = ("claim", "request", "device", "what", "memory", "pool")
+    return FittingTable([Column(head, is_right=head == "memory") for head in heads], rows)
 
 
 def _memory(device: Device) -> str:

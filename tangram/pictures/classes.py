@@ -3,27 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from scheduler_core.frontends.classes.annotation import annotations_of
 from scheduler_core.frontends.classes.model import Grant
 from scheduler_core.frontends.classes.state import Status
+from tangram.program.fitting import Column, FittingTable
+
+_COLUMNS: Final = (
+    Column("class"),
+    Column("allocatable", is_right=True),
+    Column("requested", is_right=True),
+    Column("free", is_right=True),
+    Column("devices", is_prose=True),
+)
 
 
 def classes_table(
-    found: Mapping[str, Status], free: Mapping[str, int], devices: Mapping[str, Sequence[str]]
+    found: Mapping[str, Status],
+    free: Mapping[str, int],
+    devices: Mapping[str, Sequence[str]],
+    *,
+    is_wide: bool = False,
 ) -> RenderableType:
-    """List the classes."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for head in ("class", "allocatable", "requested", "free", "devices"):
-        table.add_column(head, justify="left" if head in ("class", "devices") else "right")
-    for name, status in found.items():
-        numbers = (status.allocatable, status.requested, free[name])
-        table.add_row(name, *map(str, numbers), _span(devices[name]))
-    return table
+    """List the classes, with all names of devices where it is wide."""
+    span = ", ".join if is_wide else _span
+    rows = [
+        (name, str(status.allocatable), str(status.requested), str(free[name]), span(devices[name]))
+        for name, status in found.items()
+    ]
+    return FittingTable(_COLUMNS, rows)
 
 
 def grant_picture(pod: str, grant: Grant) -> RenderableType:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from scheduler_core.model.device import Device, DeviceName
@@ -15,7 +14,17 @@ from scheduler_core.model.nodes import NOWHERE
 from scheduler_core.model.pool import Pool
 from tangram.pictures.counted import counted
 from tangram.pictures.properties import capacity, type_of, what_of
+from tangram.program.fitting import Column, FittingTable, Hanging
 
+_COLUMNS: Final = (
+    Column("kind"),
+    Column("what"),
+    Column("devices", is_right=True),
+    Column("memory", is_right=True),
+    Column("SMs", is_right=True),
+    Column("cut from"),
+    Column("names", is_prose=True),
+)
 _STYLES: Final = {"gpu": "green", "mig": "green", "compute-instance": "green", "nic": "cyan", "vf": "cyan"}
 
 
@@ -51,23 +60,28 @@ def _alike(device: Device) -> tuple[str, str, str, str]:
     return kind, what_of(device), memory, multiprocessors
 
 
-def devices_table(pool: Pool) -> RenderableType:
-    """Draw the devices of a pool; what was refused follows with its reason."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for head in ("kind", "what", "devices", "memory", "SMs", "cut from", "names"):
-        table.add_column(head, justify="right" if head in ("devices", "memory", "SMs") else "left")
-    for row in rows(pool):
-        cells = (row.what, str(len(row.names)), row.memory, row.multiprocessors, row.cut_from)
-        table.add_row(
-            Text(row.kind, style=_STYLES.get(row.kind.partition(" ")[0], "")), *cells, _span(row.names)
+def devices_table(pool: Pool, *, is_wide: bool = False) -> RenderableType:
+    """Draw the devices of a pool, all names where it is wide; what was refused follows with its reason."""
+    cells = [
+        (
+            Text(row.kind, style=_STYLES.get(row.kind.partition(" ")[0], "")),
+            row.what,
+            str(len(row.names)),
+            row.memory,
+            row.multiprocessors,
+            row.cut_from,
+            ", ".join(row.names) if is_wide else _span(row.names),
         )
+        for row in rows(pool)
+    ]
+    table = FittingTable(_COLUMNS, cells)
     total = Text(f"{counted(len(pool.devices), 'device')} in pool {pool.id}", style="dim")
     problems = [
-        Text(f"{name} is left out: {rejected.reason}", style="red")
+        Hanging(Text(f"{name} is left out: {rejected.reason}", style="red"))
         for name, rejected in pool.rejected.items()
     ]
     if pool.problem is not None:
-        problems.append(Text(f"the pool cannot be used: {pool.problem}", style="red"))
+        problems.append(Hanging(Text(f"the pool cannot be used: {pool.problem}", style="red")))
     return Group(table, total, *problems)
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from agent.hardware.types import Bdf
@@ -16,6 +15,7 @@ from agent.inventory.model import Inventory
 from agent.inventory.names import gpu_name, memory_slice_range, nic_name
 from agent.policy.effect_file import Stored
 from agent.policy.resolved import GpuSettings, NicSettings, Resolved
+from tangram.program.fitting import Column, FittingTable
 
 _NOTHING = "as the options say"
 
@@ -44,11 +44,8 @@ def policy_picture(stored: Stored, node: Inventory) -> Iterator[RenderableType]:
         yield Text(f"refused: {stored.problem}", style="red")
 
 
-def policy_table(settings: Resolved, node: Inventory) -> Table:
+def policy_table(settings: Resolved, node: Inventory) -> FittingTable:
     """Draw the settings of a node's GPUs and NICs, and those of the node."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("devices")
-    table.add_column("settings")
     rows: dict[str, list[str]] = {}
     for entry in node.gpus:
         text = _with_place(
@@ -59,11 +56,10 @@ def policy_table(settings: Resolved, node: Inventory) -> Table:
         bdf = pf.function.bdf
         text = _with_place(_nic_text(settings.nics.get(bdf, NicSettings())), settings, bdf)
         rows.setdefault(f"{text}\0nic", []).append(nic_name(pf.function.bdf))
-    for text, names in rows.items():
-        table.add_row(", ".join(names), text.partition("\0")[0])
+    cells = [(", ".join(names), text.partition("\0")[0]) for text, names in rows.items()]
     if node_text := "; ".join(_of_node(settings)):
-        table.add_row("the node", node_text)
-    return table
+        cells.append(("the node", node_text))
+    return FittingTable((Column("devices", is_prose=True), Column("settings", is_prose=True)), cells)
 
 
 def _with_place(text: str, settings: Resolved, bdf: Bdf) -> str:

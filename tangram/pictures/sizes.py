@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
+from tangram.program.fitting import Column, FittingTable, Hanging
 from tangram.sizes import Size
 
 _NUMBERS_FROM = 1  # the first column holds names
@@ -15,19 +15,18 @@ _NUMBERS_FROM = 1  # the first column holds names
 
 def sizes_table(sizes: Sequence[Size]) -> RenderableType:
     """Draw the forms of one pool, each compared with the first; obstacles to a form follow."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for head in ("form", "slices", "bytes", "largest slice", "relative"):
-        table.add_column(head, justify="left" if head == "form" else "right")
-    obstacles: list[Text] = []
+    rows = list[Sequence[str]]()
+    obstacles = list[Hanging]()
     for size in sizes:
         if size.obstacle is not None:
-            obstacles.append(Text(f"{size.form}: {size.obstacle}", style="red"))
+            obstacles.append(Hanging(Text(f"{size.form}: {size.obstacle}", style="red")))
             continue
         share = f"{100 * size.total_bytes / sizes[0].total_bytes:.0f} %"
-        table.add_row(
-            size.form, str(size.slices), _grouped(size.total_bytes), _grouped(size.largest_bytes), share
-        )
-    return Group(table, *obstacles)
+        bytes_of = (_grouped(size.total_bytes), _grouped(size.largest_bytes))
+        rows.append((size.form, str(size.slices), *bytes_of, share))
+    heads = ("form", "slices", "bytes", "largest slice", "relative")
+    columns = [Column(head, is_right=head != "form") for head in heads]
+    return Group(FittingTable(columns, rows), *obstacles)
 
 
 def sizes_markdown(nodes: Mapping[str, tuple[int, Sequence[Size]]]) -> str:

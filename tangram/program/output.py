@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
 from typing import Any, Final
 
 import yaml
@@ -20,13 +21,25 @@ _NARROWEST: Final = 40  # a smaller value, such as COLUMNS=0, is no real width
 _UNWRAPPED: Final = 100_000  # lines for programs are never broken
 
 
+class Form(StrEnum):
+    """What a command prints: pictures, pictures with more in them, or one value for programs."""
+
+    USUAL = ""
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
+
+
 class Output:
     """Standard output. Colours and widths follow the terminal; a file or pipe gets plain, unbroken text.
 
-    Shape: ``width`` is how wide a picture may be. Units: characters.
+    Shape: ``width`` is how wide a picture may be; ``is_wide`` where a picture is to have more in it.
+    Units: characters.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, form: Form = Form.USUAL) -> None:
+        self._form = form
+        self.is_wide = form is Form.WIDE
         self.console = Console(highlight=False, markup=False, emoji=False)
         is_asked = self.console.is_terminal or "COLUMNS" in os.environ
         width = self.console.width if is_asked else PLAIN_WIDTH
@@ -56,19 +69,29 @@ class Output:
         sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
 
     def json(self, value: object) -> None:
-        """Print one value as JSON."""
-        self.text(json.dumps(plain(value), indent=2))
+        """Print one value for programs: as JSON, or as YAML where that was asked for."""
+        if self._form is Form.YAML:
+            self.text(yaml_text([value]))
+        else:
+            self.text(json.dumps(plain(value), indent=2))
+
+    def json_line(self, value: object) -> None:
+        """Print one of many values: JSON on a line of its own, or a YAML document."""
+        if self._form is Form.YAML:
+            self.text(f"---\n{yaml_text([value])}")
+        else:
+            self.text(json.dumps(plain(value), separators=(",", ":")))
 
     def documents(self, documents: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
         """Print API objects, as one YAML stream or as a JSON list."""
-        if as_json:
+        if as_json and self._form is not Form.YAML:
             self.json(documents)
         else:
             self.text(yaml_text(documents))
 
 
-def yaml_text(documents: Iterable[Mapping[str, Any]]) -> str:
-    """Return API objects as one YAML stream, keys in their own order."""
+def yaml_text(documents: Iterable[object]) -> str:
+    """Return values, such as API objects, as one YAML stream, keys in their own order."""
     return yaml.dump_all(
         [plain(document) for document in documents],
         Dumper=yaml.CSafeDumper,

@@ -224,7 +224,7 @@ def test_a_cluster_is_looked_at_and_what_may_not_be_read_is_told_once(ask: Run) 
     assert answer.status == 1
     assert [one["id"] for one in answer.json["findings"]] == [GONE]
     assert answer.json["scope"] == "cluster"
-    assert answer.err == "tangram: not looked at: list ValidatingAdmissionPolicy: forbidden\n"
+    assert answer.err == '{"warning": "not looked at: list ValidatingAdmissionPolicy: forbidden"}\n'
 
 
 def test_the_fix_deletes_the_slices_as_they_were_seen(ask: Run, cluster: Cluster) -> None:
