@@ -20,11 +20,12 @@ from scheduler_core.codec.documents import (
     is_composite_slice,
 )
 from scheduler_core.codec.fields import subject_of
+from scheduler_core.codec.reserved import reserved_for
 from scheduler_core.dialects.mixins import pools as composite_pools
 from scheduler_core.frontends.pods import device_object
 from scheduler_core.frontends.pods.allocated import held_by
 from scheduler_core.frontends.pods.device_object import DeviceObject, decode_device
-from scheduler_core.model.claim import AllocatedClaim, Claim, DeviceClass
+from scheduler_core.model.claim import AllocatedClaim, Claim, ClaimRef, DeviceClass
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.composite import CompositeSlice
 from scheduler_core.model.nodes import Node, NodeSelection, OnNode
@@ -156,6 +157,26 @@ def decode_object(document: Document) -> Decoded:
             raise InvalidDocument(
                 document.place, message("kind", "", kind, f"must be one of {', '.join(KINDS)}")
             )
+
+
+def pods_by_claim(documents: Iterable[Document]) -> Mapping[ClaimRef, tuple[str, ...]]:
+    """Return the names of the pods that use each claim; an annotated pod uses what it holds itself.
+
+    Raises: InvalidDocument for a bad ``status.reservedFor``.
+    """
+    found: dict[ClaimRef, tuple[str, ...]] = {}
+    for document in documents:
+        match document.content.get("kind"):
+            case "ResourceClaim":
+                ref, names = decoded(document, reserved_for)
+                found[ref] = names
+            case "Pod":
+                metadata = document.content.get("metadata") or {}
+                name = str(metadata.get("name"))
+                found.setdefault(ClaimRef(str(metadata.get("namespace") or "default"), name), (name,))
+            case _:
+                pass
+    return found
 
 
 def _of(kind: type[_One], found: Sequence[Decoded]) -> tuple[_One, ...]:

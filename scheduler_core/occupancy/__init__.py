@@ -1,0 +1,1 @@
+"""What is there, and who holds it: GPUs by memory slice, NICs with their VFs, and totals by namespace."""
