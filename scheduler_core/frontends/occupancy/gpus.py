@@ -8,13 +8,29 @@ from functools import cached_property
 from typing import Final
 
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.frontends.occupancy.places import place_of
+from scheduler_core.frontends.occupancy.reading import (
+    WHOLE,
+    Board,
+    Part,
+    StructureFactsCache,
+    label_masks,
+    value_of,
+)
+from scheduler_core.frontends.occupancy.room import Rooms, total
+from scheduler_core.frontends.occupancy.usage import PoolUsage, consumed, taints_of
+from scheduler_core.frontends.occupancy.values import (
+    Availability,
+    DeviceUse,
+    FreePlaces,
+    Gpu,
+    GpuRoom,
+    MemorySlice,
+    Mode,
+    SharesLeft,
+)
 from scheduler_core.model.claim import ClaimRef
 from scheduler_core.model.names import domain_and_identifier
-from scheduler_core.occupancy.places import place_of
-from scheduler_core.occupancy.reading import WHOLE, Board, Part, StructureFactsCache, label_masks, value_of
-from scheduler_core.occupancy.room import Rooms, total
-from scheduler_core.occupancy.usage import PoolUsage, consumed, taints_of
-from scheduler_core.occupancy.values import FreePlaces, Gpu, MemorySlice, Mode, Room, SharesLeft, State, Use
 from scheduler_core.tables.bits import positions
 from scheduler_core.tables.component import Component
 
@@ -125,7 +141,7 @@ class GpuReader:
             if not any(own is part and mask & free for own, mask in takers)
         )
 
-    def _uses(self) -> Iterator[Use]:
+    def _uses(self) -> Iterator[DeviceUse]:
         for part, position in sorted(
             self._in_use(), key=lambda found: found[0].component.layout.names[found[1]]
         ):
@@ -133,7 +149,7 @@ class GpuReader:
             is_share = component.template.structure_class.device_facts[position].is_shareable
             taken = () if is_share else self._taken(part, position)
             for ref, result in self.usage.held[component, position]:
-                yield Use(
+                yield DeviceUse(
                     device=component.layout.names[position],
                     what=self._what(component, position),
                     claim=ref,
@@ -163,18 +179,18 @@ class GpuReader:
             found[_MODES.get(kind, Mode.MIG)] = None
         return tuple(sorted(found, key=list(Mode).index)) or (Mode.FREE,)
 
-    def _memory_slices(self, uses: tuple[Use, ...]) -> Iterator[MemorySlice]:
+    def _memory_slices(self, uses: tuple[DeviceUse, ...]) -> Iterator[MemorySlice]:
         sharing = tuple(dict.fromkeys(use.claim for use in uses if use.is_share))
         for index, takers in self._takers.items():
             holders = tuple(dict.fromkeys(use.claim for use in uses if index in use.memory_slices))
             if holders:
-                yield MemorySlice(index, State.HELD, holders)
+                yield MemorySlice(index, Availability.HELD, holders)
             elif any(self.usage.free(part) & mask for part, mask in takers):
-                yield MemorySlice(index, State.FREE)
+                yield MemorySlice(index, Availability.FREE)
             elif sharing:
-                yield MemorySlice(index, State.SHARED, sharing)
+                yield MemorySlice(index, Availability.SHARED, sharing)
             else:
-                yield MemorySlice(index, State.UNUSABLE)
+                yield MemorySlice(index, Availability.UNUSABLE)
 
     def _free(self) -> tuple[FreePlaces, ...]:
         places: dict[str, list[int]] = {}
@@ -217,7 +233,7 @@ class GpuReader:
                     left=left if left is None or is_open else Quantity(0, left.family),
                 )
 
-    def _room(self) -> Room | None:
+    def _room(self) -> GpuRoom | None:
         if not self._takers:
             return None
         found = []

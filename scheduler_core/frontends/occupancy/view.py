@@ -11,16 +11,16 @@ from dataclasses import replace
 
 from scheduler_core.base.errors import CannotProject
 from scheduler_core.books.expressed_groups import with_groups
+from scheduler_core.frontends.occupancy.gpus import GpuReader
+from scheduler_core.frontends.occupancy.nics import nic_of, others_of
+from scheduler_core.frontends.occupancy.reading import Board, Part, StructureFactsCache, read_boards
+from scheduler_core.frontends.occupancy.room import Rooms, total
+from scheduler_core.frontends.occupancy.totals import added, holders_of, namespace_totals
+from scheduler_core.frontends.occupancy.usage import usage_of
+from scheduler_core.frontends.occupancy.values import ClusterOccupancy, Gpu, Nic, NodeOccupancy, OtherDevices
 from scheduler_core.model.claim import ClaimRef
 from scheduler_core.model.nodes import NodeSelection, OnNode
 from scheduler_core.model.pool import Pool
-from scheduler_core.occupancy.gpus import GpuReader
-from scheduler_core.occupancy.nics import nic_of, others_of
-from scheduler_core.occupancy.reading import Board, Part, StructureFactsCache, read_boards
-from scheduler_core.occupancy.room import Rooms, total
-from scheduler_core.occupancy.totals import added, holders_of, namespace_totals
-from scheduler_core.occupancy.usage import usage_of
-from scheduler_core.occupancy.values import ClusterOccupancy, Gpu, Nic, NodeOccupancy, OtherDevices
 from scheduler_core.state.cluster_state import ClusterState
 from scheduler_core.state.node_views import Kept, PoolKey, restored
 from scheduler_core.tables.component import CompiledPool

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from scheduler_core.occupancy.places import place_of
-from scheduler_core.occupancy.reading import Board, Part, label_masks, masks_of, value_of
-from scheduler_core.occupancy.usage import PoolUsage, holders, taints_of
-from scheduler_core.occupancy.values import Function, Nic, OtherDevices, State, Use
+from scheduler_core.frontends.occupancy.places import place_of
+from scheduler_core.frontends.occupancy.reading import Board, Part, label_masks, masks_of, value_of
+from scheduler_core.frontends.occupancy.usage import PoolUsage, holders, taints_of
+from scheduler_core.frontends.occupancy.values import Availability, DeviceUse, Nic, NicFunction, OtherDevices
 from scheduler_core.tables.bits import positions
 from scheduler_core.tables.component import Component
 
@@ -44,13 +44,19 @@ def others_of(parts: Iterable[Part], usage: PoolUsage) -> Iterator[OtherDevices]
         )
 
 
-def _functions(parts: Iterable[Part], usage: PoolUsage, kind: str) -> Iterator[Function]:
+def _functions(parts: Iterable[Part], usage: PoolUsage, kind: str) -> Iterator[NicFunction]:
     for part in parts:
         free = usage.free(part)
         for position in positions(masks_of(part.component, "type").get(kind, 0) & part.mask):
             held = holders(usage.held, (part.component, position))
-            state = State.HELD if held else State.FREE if free >> position & 1 else State.UNUSABLE
-            yield Function(name=part.component.layout.names[position], state=state, holders=held)
+            state = (
+                Availability.HELD
+                if held
+                else Availability.FREE
+                if free >> position & 1
+                else Availability.UNUSABLE
+            )
+            yield NicFunction(name=part.component.layout.names[position], state=state, holders=held)
 
 
 def _source_of(part: Part) -> str | None:
@@ -58,16 +64,16 @@ def _source_of(part: Part) -> str | None:
     return str(sources[0]) if sources else None
 
 
-def _uses(parts: Iterable[Part], usage: PoolUsage) -> Iterator[Use]:
+def _uses(parts: Iterable[Part], usage: PoolUsage) -> Iterator[DeviceUse]:
     for part in parts:
         for position in positions(usage.state(part.component) & part.mask):
             yield from uses_of(part.component, position, usage)
 
 
-def uses_of(component: Component, position: int, usage: PoolUsage) -> Iterator[Use]:
+def uses_of(component: Component, position: int, usage: PoolUsage) -> Iterator[DeviceUse]:
     """Yield what claims have of a device without memory slices."""
     for ref, result in usage.held[component, position]:
-        yield Use(
+        yield DeviceUse(
             device=component.layout.names[position],
             what=next(iter(label_masks(component, 1 << position))),
             claim=ref,

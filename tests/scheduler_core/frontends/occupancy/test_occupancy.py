@@ -19,11 +19,11 @@ from agent.inventory import describe, discover
 from agent.inventory.model import SplitGpus
 from scheduler_core.books.ledger import Ledger
 from scheduler_core.dialects.project import project
+from scheduler_core.frontends.occupancy.to_json import cluster_json
+from scheduler_core.frontends.occupancy.values import Availability, Mode
+from scheduler_core.frontends.occupancy.view import OccupancyView
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef
 from scheduler_core.model.device import DeviceId
-from scheduler_core.occupancy.to_json import cluster_json
-from scheduler_core.occupancy.values import Mode, State
-from scheduler_core.occupancy.view import OccupancyView
 from scheduler_core.state.cluster_state import ClusterState
 
 POOL = dgx()
@@ -134,9 +134,15 @@ def test_each_memory_slice_is_held_free_or_unusable_as_the_ledger_says(taken):
 
     for one in gpu_0(occupancy(taken)).memory_slices:
         is_open = any(one.index in SLICES[each.name] and ledger.admits(each.name) for each in GPU)
-        expected = State.HELD if one.index in held else State.FREE if is_open else State.UNUSABLE
+        expected = (
+            Availability.HELD
+            if one.index in held
+            else Availability.FREE
+            if is_open
+            else Availability.UNUSABLE
+        )
         assert one.state is expected
-        assert bool(one.holders) == (expected is State.HELD)
+        assert bool(one.holders) == (expected is Availability.HELD)
 
 
 @settings(max_examples=30)
@@ -216,7 +222,7 @@ def test_a_small_partition_in_the_middle_of_a_gpu_loses_room_and_at_its_end_none
 def test_seven_small_partitions_leave_a_memory_slice_that_nobody_can_use():
     gpu = gpu_0(occupancy([f"gpu-0-mig-1g-5gb-{place}" for place in range(7)]))
 
-    assert [one.state for one in gpu.memory_slices] == [State.HELD] * 7 + [State.UNUSABLE]
+    assert [one.state for one in gpu.memory_slices] == [Availability.HELD] * 7 + [Availability.UNUSABLE]
     assert gpu.room.fragmentation == 0
 
 
@@ -235,8 +241,8 @@ def test_totals_count_what_the_claims_of_a_namespace_hold():
     assert (total.namespace, total.claims, total.gpus, total.memory_slices) == ("team", 4, 1, 10)
     assert (total.vfs, total.nics) == (1, 1)
     nic = next(one for one in found.nodes[0].nics if one.name == "nic-0000-0c-00-0")
-    assert [one.state for one in nic.vfs][:3] == [State.FREE, State.HELD, State.FREE]
-    assert nic.whole.state is State.UNUSABLE
+    assert [one.state for one in nic.vfs][:3] == [Availability.FREE, Availability.HELD, Availability.FREE]
+    assert nic.whole.state is Availability.UNUSABLE
 
 
 def test_a_claim_with_admin_access_holds_nothing():

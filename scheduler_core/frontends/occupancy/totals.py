@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from scheduler_core.base.quantity import Quantity
-from scheduler_core.model.claim import AllocatedClaim, ClaimRef
-from scheduler_core.occupancy.gpus import order_of
-from scheduler_core.occupancy.reading import WHOLE
-from scheduler_core.occupancy.values import (
+from scheduler_core.frontends.occupancy.gpus import order_of
+from scheduler_core.frontends.occupancy.reading import WHOLE
+from scheduler_core.frontends.occupancy.values import (
+    Availability,
     FreePlaces,
     Holder,
     Mode,
     NamespaceTotal,
     NodeOccupancy,
-    State,
 )
+from scheduler_core.model.claim import AllocatedClaim, ClaimRef
 
 
 def added(places: Iterable[FreePlaces]) -> tuple[FreePlaces, ...]:
@@ -81,7 +81,7 @@ def _count_gpus(counts: dict[str, dict[str, int]], node: NodeOccupancy) -> None:
         for namespace in {use.claim.namespace for use in gpu.uses if use.what == WHOLE or is_partition}:
             _count(counts, namespace, "gpus")
         for one in gpu.memory_slices:
-            if one.state is State.HELD:
+            if one.state is Availability.HELD:
                 for namespace in {ref.namespace for ref in one.holders}:
                     _count(counts, namespace, "memory_slices")
         seen: set[tuple[str, str]] = set()

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.frontends.occupancy.reading import Part
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef
 from scheduler_core.model.device import QualifiedName
 from scheduler_core.model.names import domain_and_identifier, qualified
 from scheduler_core.model.nodes import NOWHERE
 from scheduler_core.model.ownership import OWNER
 from scheduler_core.model.taints import Effect, Taint, Toleration
-from scheduler_core.occupancy.reading import Part
 from scheduler_core.tables.bits import positions
 from scheduler_core.tables.component import CompiledPool, Component
 

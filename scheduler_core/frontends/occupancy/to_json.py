@@ -11,22 +11,22 @@ from collections.abc import Iterable
 from typing import Any
 
 from scheduler_core.base.quantity import Quantity
-from scheduler_core.model.claim import ClaimRef
-from scheduler_core.model.taints import Taint
-from scheduler_core.occupancy.values import (
+from scheduler_core.frontends.occupancy.values import (
     ClusterOccupancy,
+    DeviceUse,
     FreePlaces,
-    Function,
     Gpu,
+    GpuRoom,
     Holder,
     NamespaceTotal,
     Nic,
+    NicFunction,
     NodeOccupancy,
     OtherDevices,
     Place,
-    Room,
-    Use,
 )
+from scheduler_core.model.claim import ClaimRef
+from scheduler_core.model.taints import Taint
 
 Json = dict[str, Any]
 
@@ -98,7 +98,7 @@ def _nic(nic: Nic) -> Json:
     }
 
 
-def _function(one: Function) -> Json:
+def _function(one: NicFunction) -> Json:
     return {"name": str(one.name), "state": str(one.state), "holders": _refs(one.holders)}
 
 
@@ -137,7 +137,7 @@ def _namespace(one: NamespaceTotal) -> Json:
     }
 
 
-def _uses(uses: Iterable[Use]) -> list[Json]:
+def _uses(uses: Iterable[DeviceUse]) -> list[Json]:
     return [
         {
             "device": str(one.device),
@@ -165,7 +165,7 @@ def _free(places: Iterable[FreePlaces]) -> list[Json]:
     ]
 
 
-def _room(room: Room | None) -> Json:
+def _room(room: GpuRoom | None) -> Json:
     if room is None:
         return {"room": None, "fragmentation": None}
     return {"room": {"now": room.now, "best": room.best}, "fragmentation": round(room.fragmentation, 4)}

@@ -15,7 +15,7 @@ from scheduler_core.base.effort import Effort
 from scheduler_core.engine.policy.packings import packings
 from scheduler_core.engine.policy.part_counts import PartCounts, PartKind
 from scheduler_core.engine.solve.component_view import ComponentView
-from scheduler_core.occupancy.values import Room
+from scheduler_core.frontends.occupancy.values import GpuRoom
 from scheduler_core.tables.bits import positions
 from scheduler_core.tables.occupancy import OccupancyTables
 
@@ -28,7 +28,7 @@ class Rooms:
 
     def __init__(self) -> None:
         self._counts: dict[tuple[OccupancyTables, Masks], PartCounts] = {}
-        self._rooms: dict[_Question, Room] = {}
+        self._rooms: dict[_Question, GpuRoom] = {}
 
     def fits(self, tables: OccupancyTables, kinds: Masks, state: int) -> tuple[int, ...]:
         """Return how many devices of each kind fit in a state, if no other kind is taken."""
@@ -36,7 +36,7 @@ class Rooms:
 
     def room(
         self, tables: OccupancyTables, offered: Mapping[int, int], held: Sequence[int], state: int
-    ) -> Room:
+    ) -> GpuRoom:
         """Return the room of the devices of one GPU in a component.
 
         Shape: ``offered`` has the memory slices of one device by the mask of its kind, without devices that
@@ -51,7 +51,7 @@ class Rooms:
 
     def _counted(
         self, tables: OccupancyTables, kinds: Masks, sizes: Sequence[int], columns: Masks, state: int
-    ) -> Room:
+    ) -> GpuRoom:
         counts = self._part_counts(tables, kinds)
         now = _room(counts.fit(state), sizes)
         order = tuple(column for column, mask in enumerate(columns) for _ in positions(state & mask))
@@ -65,7 +65,7 @@ class Rooms:
             lost = dict(packing.losses)
             after = tuple(count - lost.get(number, 0) for number, count in enumerate(before))
             best = max(best, _room(after, sizes))
-        return Room(now, best)
+        return GpuRoom(now, best)
 
     def _part_counts(self, tables: OccupancyTables, kinds: Masks) -> PartCounts:
         found = self._counts.get((tables, kinds))
@@ -79,8 +79,8 @@ def _room(fits: Sequence[int], sizes: Sequence[int]) -> int:
     return sum(count * size for count, size in zip(fits, sizes, strict=True))
 
 
-def total(rooms: Sequence[Room]) -> Room | None:
+def total(rooms: Sequence[GpuRoom]) -> GpuRoom | None:
     """Return the room of several GPUs; None of none."""
     if not rooms:
         return None
-    return Room(sum(one.now for one in rooms), sum(one.best for one in rooms))
+    return GpuRoom(sum(one.now for one in rooms), sum(one.best for one in rooms))

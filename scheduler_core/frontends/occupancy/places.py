@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from scheduler_core.occupancy.reading import Part, value_of
-from scheduler_core.occupancy.values import Place
+from scheduler_core.frontends.occupancy.reading import Part, value_of
+from scheduler_core.frontends.occupancy.values import Place
 
 
 def place_of(part: Part) -> Place:

@@ -1,7 +1,7 @@
 """The occupancy of a cluster as values: nodes, their GPUs, NICs and other devices, and the holders.
 
-Nothing here is computed; ``scheduler_core.occupancy.view`` makes these values from a cluster state, and
-``scheduler_core.occupancy.to_json`` has their JSON form.
+Nothing here is computed; ``view.py`` makes these values from a cluster state, and ``to_json.py`` has their JSON
+form.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scheduler_core.model.taints import Taint
 NOTHING: Final = Quantity(0, "i")
 
 
-class State(StrEnum):
+class Availability(StrEnum):
     """The state of a memory slice, a VF or a whole device.
 
     ``FREE``: a claim could get it now. ``HELD``: a claim has it. ``SHARED``: claims have shares of its GPU,
@@ -49,12 +49,12 @@ class MemorySlice:
     """One memory slice of a GPU. Shape: ``holders`` in order, empty unless held or shared."""
 
     index: int
-    state: State
+    state: Availability
     holders: tuple[ClaimRef, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Use:
+class DeviceUse:
     """One device that one claim holds, or its share of it.
 
     Shape: ``what`` is the profile, else the kind of device; ``memory`` is what the claim has of the device's
@@ -72,10 +72,10 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class GpuRoom:
     """What claims could still get of GPUs, and what they could get were the held devices placed best.
 
-    Shape: ``now`` is at most ``best``; how they are counted: ``scheduler_core.occupancy.room``.
+    Shape: ``now`` is at most ``best``; how they are counted: ``scheduler_core.frontends.occupancy.room``.
     Units: memory slices, added up over profiles.
     """
 
@@ -142,20 +142,20 @@ class Gpu:
     memory: Quantity | None
     modes: tuple[Mode, ...]
     memory_slices: tuple[MemorySlice, ...]
-    uses: tuple[Use, ...]
+    uses: tuple[DeviceUse, ...]
     free: tuple[FreePlaces, ...]
     shares: tuple[SharesLeft, ...]
     taints: tuple[Taint, ...]
     place: Place
-    room: Room | None
+    room: GpuRoom | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Function:
+class NicFunction:
     """A NIC or one of its VFs, as a device. Shape: ``holders`` in order, empty unless held."""
 
     name: DeviceName
-    state: State
+    state: Availability
     holders: tuple[ClaimRef, ...] = ()
 
 
@@ -166,9 +166,9 @@ class Nic:
     name: str
     pool: PoolId
     link_type: str
-    whole: Function | None
-    vfs: tuple[Function, ...]
-    uses: tuple[Use, ...]
+    whole: NicFunction | None
+    vfs: tuple[NicFunction, ...]
+    uses: tuple[DeviceUse, ...]
     taints: tuple[Taint, ...]
     place: Place
 
@@ -184,7 +184,7 @@ class OtherDevices:
     pool: PoolId
     count: int
     free: int
-    uses: tuple[Use, ...]
+    uses: tuple[DeviceUse, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,7 +201,7 @@ class NodeOccupancy:
     others: tuple[OtherDevices, ...] = ()
     free: tuple[FreePlaces, ...] = ()
     problems: tuple[str, ...] = ()
-    room: Room | None = None
+    room: GpuRoom | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,4 +243,4 @@ class ClusterOccupancy:
     holders: tuple[Holder, ...] = ()
     namespaces: tuple[NamespaceTotal, ...] = ()
     free: tuple[FreePlaces, ...] = ()
-    room: Room | None = None
+    room: GpuRoom | None = None
