@@ -1,7 +1,6 @@
 """The occupancy of a cluster as values: nodes, their GPUs, NICs and other devices, and the holders.
 
-Nothing here is computed; ``view.py`` makes these values from a cluster state, and ``to_json.py`` has their JSON
-form.
+Nothing here is computed: ``view.py`` makes these values from a cluster state, ``to_json.py`` their JSON form.
 """
 
 from __future__ import annotations
