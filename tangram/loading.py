@@ -35,6 +35,7 @@ SUBCOMMANDS: Final = frozenset(
         "explain",
         "node",
         "pending",
+        "plan",
         "policy",
         "show",
         "validate",

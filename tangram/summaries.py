@@ -13,6 +13,7 @@ SUMMARIES: Final[Mapping[str, str]] = {
     "conformance": "run case files against this core (exit status 1: some failed, 3: some are unsupported)",
     "explain": "explain why claims do not fit (exit status 1), or why they get these devices and not others",
     "pending": "show the pods of a cluster that wait for devices of the controller, and why",
+    "plan": "say whether a workload fits, what else does, and what to end for it (exit status 1: no fit)",
     "doctor": "say what is stuck on a node or in a cluster, and what to do (exit status 1: something is)",
     "classes": "show resource classes and place the pods that ask for them (exit status 1: one does not fit)",
     "bench": "time the core, on its own benchmarks or on claims from a file (exit status 1: a wrong answer)",

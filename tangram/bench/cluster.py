@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 from typing import Final
 
@@ -19,14 +19,15 @@ from scheduler_core.codec.claims import decode_claim, decode_class
 from scheduler_core.engine.engine import Engine
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, Claim, ClaimRef, DeviceClass
 from scheduler_core.model.device import Device, DeviceId, DeviceName
-from scheduler_core.model.nodes import Node, OnNode
-from scheduler_core.model.pool import Pool, PoolId
+from scheduler_core.model.nodes import Node
+from scheduler_core.model.pool import Pool
 from scheduler_core.rules.selectors import compile_selector
 from scheduler_core.state.cluster_state import ClusterState
 from tangram.bench.inputs import FILL, FILL_SEED, mig_claim, seed_claim
 from tangram.bench.machine import CLASSES, DRIVER, GPUS, SMALL, scattered, whole_gpus
 from tangram.bench.objects import FEATURES
 from tangram.bench.settings import Settings
+from tangram.planning.nodes import renamed
 
 _FILLINGS: Final = 48  # machines filled at random; each GPU of a node is like one of them
 
@@ -83,29 +84,9 @@ def filled(settings: Settings, count: int) -> Filled:
     return Filled(engine=engine, nodes=nodes, held=tuple(held))
 
 
-def renamed(pool: Pool, node: str, number: int) -> Pool:
-    """Return the pool as another node's, with UUIDs that no other node has."""
-    return replace(
-        pool,
-        id=PoolId(pool.id.driver, node),
-        devices=tuple(_moved(device, OnNode(node), f"GPU-{number:04x}") for device in pool.devices),
-        seen_from=(OnNode(node),),
-    )
-
-
 def memory_slices(device: Device) -> int:
     """Return how many memory slices a device takes."""
     return sum(name.startswith("memory-slice-") for draw in device.draws for name in draw.amounts)
-
-
-def _moved(device: Device, node: OnNode, uuid: str) -> Device:
-    attributes = {
-        key: uuid + value.removeprefix("GPU-")
-        if isinstance(value, str) and value.startswith("GPU-")
-        else value
-        for key, value in device.attributes.items()
-    }
-    return replace(device, nodes=node, attributes=attributes)
 
 
 def _fillings(pool: Pool, chance: Random) -> Iterator[Sequence[Sequence[DeviceName]]]:

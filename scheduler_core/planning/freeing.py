@@ -1,0 +1,157 @@
+"""Where claims would fit if others ended: the nodes on which the fewest must, and where these could go."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from scheduler_core.engine.engine import Engine
+from scheduler_core.model.claim import AllocatedClaim, Claim, ClaimRef
+from scheduler_core.model.nodes import Node
+from scheduler_core.model.result import Allocation
+from scheduler_core.planning.ending import QUESTIONS, Ending, EndingSearch, Questions
+from scheduler_core.planning.trial_changes import TrialChanges
+from scheduler_core.state.assignments import Holder, holder_of
+
+_EACH: Final = 500  # questions that a search on one node may ask at least
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Freeing:
+    """A node on which the wanted claims fit once others have ended.
+
+    Shape: ``moves`` says, by claim, on which node an ended claim fits afterwards; one that is not in it fits
+           nowhere, or what it asks for is not known. ``alike`` names further nodes where as many claims of
+           equal devices hold them.
+    """
+
+    ending: Ending
+    moves: Mapping[ClaimRef, str] = field(default_factory=dict)
+    alike: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Freeings:
+    """What can be done so that claims fit.
+
+    Shape: ``options`` the fewest claims first, of equally many those that move first, one for each node;
+           ``is_complete`` False where the bound of questions was reached: then fewer claims may do, or
+           another node.
+    """
+
+    options: tuple[Freeing, ...]
+    is_complete: bool
+    questions: int
+
+
+def freeings(
+    engine: Engine,
+    claims: Sequence[Claim],
+    nodes: Sequence[Node],
+    *,
+    kept: Collection[Holder] = (),
+    specs: Mapping[ClaimRef, Claim] | None = None,
+    most: int = 5,
+    questions: int = QUESTIONS,
+) -> Freeings:
+    """Return which claims to end so that the wanted claims fit together on a node.
+
+    Shape: ``kept`` are claims that must stay; ``specs`` what claims that hold devices ask for; at most
+           ``most`` options; ``questions`` to the allocator at most, a few more where the bound is reached.
+    Raises: as ``Engine.allocate``.
+    """
+    search = _Search(engine, claims, kept, most, questions, max(_EACH, questions // max(1, len(nodes))))
+    for node in nodes:
+        search.ask(node)
+    options = [
+        Freeing(ending=one, alike=tuple(names), moves=_moves(engine, claims, one, specs or {}))
+        for one, names in search.found
+    ]
+    options.sort(key=lambda one: (len(one.ending.ended), len(one.ending.ended) - len(one.moves)))
+    return Freeings(
+        options=tuple(options),
+        is_complete=search.is_complete,
+        questions=questions - search.left,
+    )
+
+
+_Found = tuple[Ending, list[str]]
+"""What to end on a node, and the nodes that are like it."""
+
+
+@dataclass(slots=True)
+class _Search:
+    """The search on node after node. Shape: ``left`` questions, of which one node may ask ``each``."""
+
+    engine: Engine
+    claims: Sequence[Claim]
+    kept: Collection[Holder]
+    most: int
+    left: int
+    each: int
+    is_complete: bool = True
+    found: list[_Found] = field(default_factory=list)
+    known: dict[Hashable, _Found | None] = field(default_factory=dict)
+
+    def ask(self, node: Node) -> None:
+        """Search on a node, unless a node like it was searched or no question is left."""
+        holders = [one for one in self.engine.state.concerning(node) if _may_end(one, self.kept)]
+        key = (self.engine.likeness(self.claims, node), _pattern(holders))
+        if key in self.known:
+            alike = self.known[key]
+            if alike is not None:
+                alike[1].append(node.name)
+            return
+        if self.left <= 0:
+            self.is_complete = False
+            return
+        found = self._searched(node, holders)
+        self.known[key] = found
+        if found is not None:
+            self.found.append(found)
+            self.found.sort(key=lambda one: len(one[0].ended))
+            del self.found[self.most :]
+
+    def _searched(self, node: Node, holders: Sequence[AllocatedClaim]) -> _Found | None:
+        limit = len(self.found[-1][0].ended) - 1 if len(self.found) >= self.most else len(holders)
+        questions = Questions(min(self.left, self.each))
+        asked = questions.left
+        search = EndingSearch(self.engine, self.claims, node, holders, questions, limit)
+        ending = search.run()
+        self.left -= asked - questions.left
+        self.is_complete = self.is_complete and search.is_complete
+        return None if ending is None else (ending, [])
+
+
+def _may_end(claim: AllocatedClaim, kept: Collection[Holder]) -> bool:
+    return holder_of(claim) not in kept and any(not one.admin_access for one in claim.results)
+
+
+def _pattern(holders: Sequence[AllocatedClaim]) -> Hashable:
+    """Return which devices are held together. Nodes of equal devices and patterns have equal answers."""
+    return tuple(sorted(tuple(sorted(str(one.device.device) for one in held.results)) for held in holders))
+
+
+def _moves(
+    engine: Engine, claims: Sequence[Claim], ending: Ending, specs: Mapping[ClaimRef, Claim]
+) -> dict[ClaimRef, str]:
+    """Return where the ended claims fit, one after another, once the wanted claims have their devices."""
+    node = engine.state.views.node(ending.node)
+    with TrialChanges(engine.state) as trial:
+        for held in ending.ended:
+            trial.end(held)
+        answer = engine.decide(claims, node)
+        if not isinstance(answer, Allocation):
+            raise AssertionError(f"the claims were found to fit on {ending.node}, and are refused there")
+        for claim in claims:
+            trial.hold(claim, answer)
+        return dict(_moved(engine, trial, [specs[one.ref] for one in ending.ended if one.ref in specs]))
+
+
+def _moved(engine: Engine, trial: TrialChanges, claims: Sequence[Claim]) -> Iterator[tuple[ClaimRef, str]]:
+    for claim in claims:
+        answer = engine.decide_somewhere([claim])
+        if isinstance(answer, Allocation):
+            trial.hold(claim, answer)
+            yield claim.ref, answer.node

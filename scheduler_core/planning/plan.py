@@ -1,0 +1,103 @@
+"""The plan for a workload: how many copies each policy places, the room left, and what to end for one more.
+
+The questions are asked of engines that the caller made, one for each policy, on states that know the same.
+Everything that is held on trial is given back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from scheduler_core.engine.engine import Engine
+from scheduler_core.model.claim import Claim, ClaimRef
+from scheduler_core.model.nodes import Node
+from scheduler_core.planning.freeing import Freeings, freeings
+from scheduler_core.planning.kinds import DeviceKind
+from scheduler_core.planning.room import ClusterRoom, copies, room_for
+from scheduler_core.planning.trial_changes import TrialChanges
+from scheduler_core.planning.workload import Placement, place
+from scheduler_core.state.assignments import holder_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindRoom:
+    """How many more devices of a kind fit, if claims ask for nothing else."""
+
+    kind: DeviceKind
+    room: ClusterRoom
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyOutcome:
+    """What a policy makes of a workload. Shape: ``left`` is the room that remains, by kind of device."""
+
+    placement: Placement
+    left: tuple[KindRoom, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadPlan:
+    """What to know before a workload is created.
+
+    Shape: ``most`` how many copies fit if each has the best place; ``outcomes`` by policy; ``freeings`` what
+           to end so that the first copy fits that did not, None where all fit or nobody knows.
+    """
+
+    most: ClusterRoom
+    outcomes: Mapping[str, PolicyOutcome]
+    freeings: Freeings | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """What is to be placed. Shape: the claims of one copy are allocated together, on one node."""
+
+    claims: Sequence[Claim]
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """Where a workload may go, and what is known of claims that hold devices there."""
+
+    nodes: Sequence[Node]
+    kinds: Sequence[DeviceKind] = ()
+    specs: Mapping[ClaimRef, Claim] = field(default_factory=dict)
+
+
+def room_by_kind(engine: Engine, where: Where) -> tuple[KindRoom, ...]:
+    """Return how many more devices of each kind fit. Raises: as ``Engine.allocate``."""
+    return tuple(
+        KindRoom(kind=kind, room=room_for(engine, [kind.claim(ClaimRef("plan", "devices"))], where.nodes))
+        for kind in where.kinds
+    )
+
+
+def plan(engines: Mapping[str, Engine], workload: Workload, where: Where, policy: str) -> WorkloadPlan:
+    """Return the plan for a workload; what to end is asked under ``policy``.
+
+    Raises: as ``Engine.allocate``.
+    """
+    most = room_for(engines[policy], workload.claims, where.nodes)
+    outcomes = {name: _outcome(engine, workload, where) for name, engine in engines.items()}
+    placement = outcomes[policy].placement
+    found = None
+    if placement.placed < placement.asked and placement.undecided is None:
+        found = _freeings(engines[policy], workload, where, placement)
+    return WorkloadPlan(most=most, outcomes=outcomes, freeings=found)
+
+
+def _outcome(engine: Engine, workload: Workload, where: Where) -> PolicyOutcome:
+    with TrialChanges(engine.state) as trial:
+        placement = place(engine, trial, workload.claims, workload.count, where.nodes)
+        return PolicyOutcome(placement=placement, left=room_by_kind(engine, where))
+
+
+def _freeings(engine: Engine, workload: Workload, where: Where, placement: Placement) -> Freeings:
+    """Return what to end beside the copies that fit. These stay."""
+    with TrialChanges(engine.state) as trial:
+        place(engine, trial, workload.claims, placement.placed, where.nodes)
+        kept = {holder_of(one) for one in trial.held}
+        more = copies(workload.claims, placement.placed + 1)
+        return freeings(engine, more, where.nodes, kept=kept, specs=where.specs)

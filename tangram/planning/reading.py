@@ -1,0 +1,151 @@
+"""What ``tangram plan`` and ``tangram simulate`` read: a cluster, nodes to add, and claims.
+
+Device classes of Tangram's driver that are given nowhere are added, so that nodes alone are enough.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from scheduler_core.base.errors import CoreError
+from scheduler_core.codec import v1
+from scheduler_core.codec.claims import decode_allocated_claim, decode_claim, decode_class
+from scheduler_core.codec.documents import Document, InvalidDocument
+from scheduler_core.frontends.objects import KINDS, Objects
+from scheduler_core.model.claim import Claim, ClaimRef, DeviceClass
+from scheduler_core.model.cluster import Cluster
+from scheduler_core.model.nodes import Node
+from scheduler_core.planning.kinds import EVERY_DEVICE
+from scheduler_core.planning.offered import as_owner_sees
+from tangram.classes import device_classes
+from tangram.cluster_options import add_cluster, check_cluster, documents_of
+from tangram.cluster_question import readable
+from tangram.clusters import ClusterReader
+from tangram.documents import read_documents
+from tangram.errors import BadInput, bad_argument
+from tangram.face import Face, Parser
+from tangram.objects import read_objects
+from tangram.options import add_driver_name
+from tangram.planning.nodes import add_nodes, added_pools
+from tangram.preparable import driver_of
+from tangram.program.streams import complain
+
+KEYS: Final = ("type", "profile")
+"""The attributes by which kinds of devices are told apart: those that DRA drivers of GPUs publish."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """A cluster, and what its claims ask for.
+
+    Shape: ``nodes`` in the order of trying; ``specs`` has the claims that hold devices, by name; ``waiting``
+           those that hold none; ``driver`` is Tangram's.
+    """
+
+    cluster: Cluster
+    nodes: tuple[Node, ...]
+    specs: Mapping[ClaimRef, Claim]
+    waiting: tuple[Claim, ...]
+    driver: str
+
+
+def add_known(parser: Parser) -> None:
+    """Add the options that say which cluster is asked about."""
+    parser.add_argument(
+        "-f",
+        "--file",
+        action="append",
+        metavar="FILE",
+        dest="files",
+        help=f"YAML or JSON with any of {', '.join(KINDS)}; - for standard input; may be repeated",
+    )
+    add_cluster(parser, "the nodes, classes and claims of a running cluster, in the place of files")
+    add_nodes(parser, "nodes that are added to those of the files or the cluster")
+    add_driver_name(parser, "Tangram's DRA driver: of nodes that are added, and of its classes")
+
+
+def read_known(options: Namespace, face: Face) -> Known:
+    """Read the cluster that the options name. Raises: BadInput where there is no node."""
+    check_cluster(options, ("files",))
+    driver = driver_of(options)
+    documents = _documents(options, face)
+    objects = read_objects(documents)
+    _refuse_problems(objects)
+    cluster = _cluster(objects)
+    names = {node.name for node in objects.nodes_to_try(cluster.pools)}
+    added = tuple(added_pools(options.add, face.machines, driver, names))
+    nodes = (*objects.nodes_to_try(cluster.pools), *(Node(pool.id.name) for pool in added))
+    if not nodes:
+        raise bad_argument(
+            "--add", None, "no node is known: give slices with --file, or --cluster, or --add N=KIND"
+        )
+    known = replace(cluster, pools=(*map(as_owner_sees, cluster.pools), *added))
+    return Known(
+        cluster=replace(known, classes=_classes(known.classes, driver)),
+        nodes=nodes,
+        specs=_specs(documents),
+        waiting=objects.claims,
+        driver=driver,
+    )
+
+
+def _documents(options: Namespace, face: Face) -> tuple[Document, ...]:
+    if options.cluster:
+        return tuple(_of_cluster(face.connect(options.kubeconfig, options.context)))
+    return tuple(document for path in options.files or () for document in read_documents(path))
+
+
+def _of_cluster(cluster: ClusterReader) -> Iterable[Document]:
+    """Yield what decides about claims. What this core cannot read is left out by name."""
+    yield from readable(documents_of(cluster, "ResourceSlice"), v1.decode_slice)
+    yield from readable(documents_of(cluster, "DeviceClass"), decode_class)
+    yield from documents_of(cluster, "Node")
+    for document in readable(documents_of(cluster, "ResourceClaim"), decode_allocated_claim):
+        if (document.content.get("status") or {}).get("allocation"):
+            yield document
+
+
+def _refuse_problems(objects: Objects) -> None:
+    problems = objects.problems()
+    if problems:  # the core would only leave these entries out
+        raise BadInput("\n".join(problems))
+
+
+def _cluster(objects: Objects) -> Cluster:
+    try:
+        return objects.cluster()
+    except InvalidDocument as error:
+        raise BadInput(str(error)) from error
+
+
+def _classes(given: Mapping[str, DeviceClass], driver: str) -> dict[str, DeviceClass]:
+    """Return the classes with those of Tangram's driver that nobody gave, and one of all devices."""
+    own = map(decode_class, device_classes(driver))
+    return {one.name: one for one in (*own, EVERY_DEVICE)} | dict(given)
+
+
+def _specs(documents: Sequence[Document]) -> dict[ClaimRef, Claim]:
+    """Return what claims that hold devices ask for, as far as this core reads it."""
+    found: dict[ClaimRef, Claim] = {}
+    for document in documents:
+        content = document.content
+        if content.get("kind") == "ResourceClaim" and (content.get("status") or {}).get("allocation"):
+            try:
+                claim = decode_claim(content)
+            except CoreError as error:
+                complain(f"whether it fits elsewhere is not known: {error}")
+            else:
+                found[claim.ref] = claim
+    return found
+
+
+def read_claims(paths: Sequence[str]) -> tuple[Claim, ...]:
+    """Return the claims and templates of files. Raises: BadInput where there is none."""
+    documents = [document for path in paths for document in read_documents(path)]
+    claims = read_objects(documents).claims
+    if not claims:
+        raise BadInput(f"{', '.join(paths)}: no ResourceClaim or ResourceClaimTemplate without an allocation")
+    return claims

@@ -1,0 +1,94 @@
+"""``tangram plan``: what fits, how much more, and what to end or add; wrong input is one message."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[2] / "docs" / "plan-ahead"
+
+
+@pytest.fixture
+def slices(tangram, shipped, written):
+    return written("slices.yaml", tangram("show", "--machine", shipped("a100x2"), "--as", "v1").out)
+
+
+def test_slices_of_files_and_added_nodes_count_together(tangram, slices):
+    answer = tangram("plan", "-f", slices, "--add", "2=a100x2", "--json")
+
+    rooms = {one["kind"]: one for one in answer.json["room"]}
+    assert answer.status == 0
+    assert rooms["1g.5gb"]["count"] == 3 * 14
+    assert [one["node"] for one in rooms["gpu"]["nodes"]] == ["a100x2", "a100x2-1", "a100x2-2"]
+
+
+def test_an_added_node_gets_a_name_that_no_node_has(tangram, slices, written):
+    renamed = written("renamed.yaml", slices.read_text().replace("a100x2", "a100x2-1"))
+
+    answer = tangram("plan", "-f", renamed, "--add", "1=a100x2", "--json")
+
+    assert [one["node"] for one in answer.json["room"][0]["nodes"]] == ["a100x2-1", "a100x2-2"]
+
+
+def test_the_exit_status_says_whether_all_copies_fit(tangram, examples):
+    asked = ("plan", "--add", "1=a100x2", "--claim", examples / "gpu-claim.yaml", "--count")
+
+    fits, does_not = tangram(*asked, "2"), tangram(*asked, "3")
+
+    assert (fits.status, does_not.status) == (0, 1)
+    assert "2 of 2" in fits.out
+    assert "2 of 3" in does_not.out
+    assert "ending other claims does not help" in does_not.out
+
+
+def test_a_policy_may_place_fewer_copies_than_fit(tangram):
+    """First-fit gives the small part a place that the large one needs."""
+    asked = ("plan", "--add", "1=a100x2", "--claim", PAGE / "two-parts.yaml", "--count", "2")
+
+    answer, under_first_fit = tangram(*asked, "--json"), tangram(*asked, "--policy", "first-fit")
+
+    assert answer.json["most"]["count"] == 2
+    assert {name: one["placed"] for name, one in answer.json["policies"].items()} == {
+        "best-fit": 2,
+        "first-fit": 1,
+    }
+    assert (answer.status, under_first_fit.status) == (0, 1)
+
+
+def test_claims_that_wait_are_named_and_not_planned_for(tangram, examples):
+    answer = tangram("plan", "--add", "1=a100x2", "-f", examples / "gpu-claim.yaml")
+
+    assert answer.status == 0
+    assert (
+        "claims without devices are not planned for: default/whole-gpu; give them with --claim" in answer.err
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("plan",), "--add: no node is known"),
+        (("plan", "--add", "a100x2"), "'a100x2': must be N=KIND"),
+        (("plan", "--add", "0=a100x2"), "must be N=KIND, N from 1 to 10000"),
+        (("plan", "--add", "1=nothing"), "nothing"),
+        (("plan", "--add", "1=a100x2", "--count", "2"), "--count: '2': is for --claim"),
+        (("plan", "--add", "1=a100x2", "--claim", "/nonexistent.yaml"), "/nonexistent.yaml"),
+        (("plan", "--add", "1=a100x2", "--claim", "x", "--count", "0"), "must be a whole number from 1"),
+        (("plan", "--cluster", "-f", "x.yaml"), "has no effect with --cluster"),
+    ],
+)
+def test_wrong_use_is_one_message_and_status_2(tangram, arguments, told):
+    answer = tangram(*arguments)
+
+    assert answer.status == 2
+    assert told in answer.err
+    assert answer.err.count("\n") == 1
+    assert answer.out == ""
+
+
+def test_a_file_without_a_claim_to_place_is_refused(tangram, examples):
+    answer = tangram("plan", "--add", "1=a100x2", "--claim", examples / "device-classes.yaml")
+
+    assert answer.status == 2
+    assert "no ResourceClaim or ResourceClaimTemplate without an allocation" in answer.err
