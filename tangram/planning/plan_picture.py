@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from scheduler_core.planning.freeing import Freeing, Freeings
 from scheduler_core.planning.plan import KindRoom, PolicyOutcome, Workload, WorkloadPlan
 from scheduler_core.planning.room import ClusterRoom
+from tangram.program.fitting import Column, FittingTable, Hanging
 
 _NAMED = 3  # nodes that are named; more are counted
 
@@ -18,10 +18,9 @@ _NAMED = 3  # nodes that are named; more are counted
 def room_picture(rooms: Sequence[KindRoom], nodes: int) -> RenderableType:
     """List how many more devices of each kind fit, in all and by node."""
     head = Text(f"how many more devices fit on {_counted(nodes, 'node')}, if claims ask for one kind only")
-    table = _table("KIND", "IN ALL", "BY NODE")
-    for one in rooms:
-        table.add_row(one.kind.name, _count(one.room), _by_node(one.room))
-    return Group(head, table)
+    columns = [Column("KIND"), Column("IN ALL", is_right=True), Column("BY NODE", is_prose=True)]
+    table = FittingTable(columns, [[one.kind.name, _count(one.room), _by_node(one.room)] for one in rooms])
+    return Group(Hanging(head), table)
 
 
 def plan_picture(found: WorkloadPlan, workload: Workload, policy: str) -> RenderableType:
@@ -35,14 +34,15 @@ def plan_picture(found: WorkloadPlan, workload: Workload, policy: str) -> Render
     return Group(*parts)
 
 
-def _side_by_side(found: WorkloadPlan) -> Table:
-    table = _table("", *found.outcomes)
+def _side_by_side(found: WorkloadPlan) -> FittingTable:
     outcomes = list(found.outcomes.values())
-    table.add_row("copies placed", *map(_placed, outcomes))
-    table.add_row("nodes used", *(str(len(one.placement.nodes)) for one in outcomes))
-    for rows in zip(*(one.left for one in outcomes), strict=True):
-        table.add_row(f"then room for {rows[0].kind.name}", *(_count(one.room) for one in rows))
-    return table
+    rows = [
+        ["copies placed", *map(_placed, outcomes)],
+        ["nodes used", *(str(len(one.placement.nodes)) for one in outcomes)],
+    ]
+    for left in zip(*(one.left for one in outcomes), strict=True):
+        rows.append([f"then room for {left[0].kind.name}", *(_count(one.room) for one in left)])
+    return FittingTable([Column(""), *map(Column, found.outcomes)], rows)
 
 
 def _placed(outcome: PolicyOutcome) -> str:
@@ -51,34 +51,34 @@ def _placed(outcome: PolicyOutcome) -> str:
     return found if one.undecided is None else f"{found}, then undecided"
 
 
-def _most(room: ClusterRoom) -> Text:
+def _most(room: ClusterRoom) -> RenderableType:
     at_least = "" if room.is_exact else "at least "
     fits = "fits" if room.count == 1 else "fit"
-    return Text(f"{at_least}{_copies(room.count)} {fits} if all are placed as well as they can be")
+    return Hanging(f"{at_least}{_copies(room.count)} {fits} if all are placed as well as they can be")
 
 
 def _freeings(found: Freeings, number: int, policy: str) -> Iterator[RenderableType]:
     if not found.options:
         told = "ending other claims does not help" if found.is_complete else "what to end was not found"
-        yield Text(f"copy {number} does not fit under {policy}; {told}", style="bold")
+        yield Hanging(f"copy {number} does not fit under {policy}; {told}")
     else:
         yield Text(f"What makes copy {number} fit under {policy}:", style="bold")
         for one in found.options:
             yield _option(one)
     if not found.is_complete:
         asked = f"{found.questions:,} questions to the allocator"
-        yield Text(f"The search stopped after {asked}: fewer claims may do.")
+        yield Hanging(f"The search stopped after {asked}: fewer claims may do.")
 
 
 def _option(one: Freeing) -> RenderableType:
     ending = one.ending
     head = f"  on {ending.node}: {_counted(len(ending.ended), 'claim')}"
     alike = f"; likewise on {_named(one.alike)}" if one.alike else ""
-    lines = [Text(f"{head}{alike}")]
+    lines: list[RenderableType] = [Hanging(f"{head}{alike}")]
     for claim in ending.ended:
         node = one.moves.get(claim.ref)
         told = f"end {claim.ref}" if node is None else f"move {claim.ref}: it then fits on {node}"
-        lines.append(Text(f"    {told}"))
+        lines.append(Hanging(f"    {told}"))
     return Group(*lines)
 
 
@@ -107,13 +107,6 @@ def _copies(count: int) -> str:
 
 def _counted(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
-
-
-def _table(*heads: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for head in heads:
-        table.add_column(head, overflow="fold", justify="right" if head == "IN ALL" else "left")
-    return table
 
 
 def room_value(rooms: Sequence[KindRoom]) -> list[Mapping[str, object]]:

@@ -20,10 +20,11 @@ from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.result import Allocation
 from scheduler_core.state.cluster_state import ClusterState
-from tangram.bench.cluster import classes, features, memory_slices, renamed
+from tangram.bench.cluster import classes, features, memory_slices
 from tangram.bench.machine import DRIVER
 from tangram.bench.placement.mixes import Mix
 from tangram.bench.placement.traces import Arrival
+from tangram.planning.nodes import renamed
 from tangram.undecided import decided_or_none
 
 Order = Callable[[Sequence[Node]], Sequence[Node]]
