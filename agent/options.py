@@ -15,7 +15,6 @@ from typing import Final
 from agent.hardware import machine_options
 from agent.hardware.machine_options import MachineOptions
 from agent.inventory import table_files
-from agent.inventory.describe import DEFAULT_DRIVER
 from agent.inventory.fabric import imex
 from agent.inventory.model import LinkedGpus, SplitGpus
 from agent.inventory.modes import GpuModes
@@ -33,7 +32,7 @@ from daemon.command_line import require
 from daemon.logs import LogOptions
 from daemon.metrics_options import MetricsOptions
 from scheduler_core.base.limits import DOMAIN_LENGTH
-from scheduler_core.model.names import DRIVER_RULE, is_driver
+from scheduler_core.model.names import DEFAULT_DRIVER, DRIVER_RULE, is_driver
 
 _EXAMPLES: Final = """examples:
   in a DaemonSet, with the service account of its pod:

@@ -16,9 +16,8 @@ from daemon import logs
 from daemon.address import Address
 from daemon.command_line import require
 from daemon.logs import LogOptions
-from scheduler_core.model.names import DRIVER_RULE, LABEL_RULE, is_driver, is_label
+from scheduler_core.model.names import DEFAULT_DRIVER, DRIVER_RULE, LABEL_RULE, is_driver, is_label
 
-DEFAULT_DRIVER: Final = "tangram.dev"
 DEFAULT_NAMESPACE: Final = "tangram-system"
 _EXAMPLES: Final = """examples:
   in a Deployment, with the service account of its pod:

@@ -17,6 +17,7 @@ from typing import Any, Final
 import yaml
 
 from daemon.opened import opened
+from daemon.plain_yaml import Progress, plain_documents
 
 MAX_BYTES: Final = 64 * 2**20
 MAX_DEPTH: Final = 64
@@ -68,12 +69,18 @@ def decode(name: str, data: bytes) -> str:
         raise NotReadable(name, f"is not UTF-8 text: byte {error.start}") from error
 
 
-def documents(name: str, text: str) -> Iterator[Document]:
+def documents(name: str, text: str, progress: Progress | None = None) -> Iterator[Document]:
     """Return the documents of a text in order, without the empty ones.
 
-    Shape: ``name`` is the file's name in messages; if it ends in ``.json``, the file is JSON.
+    Shape: ``name`` is the file's name in messages; if it ends in ``.json``, the file is JSON. ``progress`` is
+           told now and then how many characters of YAML have been read.
     Raises: NotReadable.
     """
+    if not name.endswith(".json"):
+        plain = plain_documents(_Loader(text), MAX_DEPTH, MAX_VALUES, progress)
+        if plain is not None:  # within all bounds already
+            yield from (Document(f"{name}:{line}", content) for line, content in plain)
+            return
     try:
         for document in _json(name, text) if name.endswith(".json") else _yaml(name, text):
             refuse_unbounded(document)

@@ -8,13 +8,13 @@ from typing import Final
 
 from agent.hardware import machine_options
 from agent.inventory import table_files
-from agent.inventory.describe import DEFAULT_DRIVER
 from agent.inventory.fabric import imex
 from agent.inventory.options import mode_option, split_option
 from agent.inventory.vfs import option as vf_option
 from agent.policy import option as policy_option
 from daemon import logs, metrics_options
 from plugin.options import GRACE_S
+from scheduler_core.model.names import DEFAULT_DRIVER
 
 _EXAMPLES: Final = """examples:
   in a pod of the DaemonSet, claims from the API server:

@@ -7,13 +7,13 @@ message is a JSON object on standard error; standard output has the answer or no
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 from io import TextIOWrapper
 from itertools import pairwise
-from typing import Final
+from typing import Final, NoReturn
 
 from tangram.errors import BadInput, Unreachable
 from tangram.face import DONE, PROGRAMS_FORMS, UNREACHABLE, WRONG_INPUT, Parser
@@ -80,7 +80,7 @@ def _parser(used: Sequence[str]) -> Parser:
         description="Cut and combine the accelerators and NICs of a node.",
         epilog="example:\n  tangram demo --node dgx-a100",
     )
-    parser.add_argument("--version", action="version", version=f"tangram {version('tangram-dra')}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
     parsers = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, summary in SUMMARIES.items():
         add = subcommand(name) if name in used else None
@@ -89,6 +89,16 @@ def _parser(used: Sequence[str]) -> Parser:
         else:
             parsers.add_parser(name, help=summary)
     return parser
+
+
+class _Version(argparse.Action):
+    """Prints the version; only then the package's metadata is looked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from importlib.metadata import version  # noqa: PLC0415
+
+        print(f"tangram {version('tangram-dra')}")
+        parser.exit()
 
 
 def _line_of(error: BaseException) -> str:

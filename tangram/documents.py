@@ -6,14 +6,17 @@ hold only strings, numbers, booleans, lists and mappings with string keys, as an
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from daemon import documents
 from daemon.documents import MAX_BYTES, NotReadable
 from scheduler_core.codec.documents import Document
 from tangram.errors import BadInput
+from tangram.program.progress import reading
 
 
 def read_documents(path: str) -> tuple[Document, ...]:
@@ -35,10 +38,23 @@ def read_documents(path: str) -> tuple[Document, ...]:
 def parse_documents(name: str, text: str) -> tuple[Document, ...]:
     """Return the documents of a text; ``name`` stands for the file in messages. Raises: BadInput."""
     try:
-        found = (_object(document.place, document.content) for document in documents.documents(name, text))
+        with reading(name, len(text)) as progress, _without_collections():
+            found = [_object(one.place, one.content) for one in documents.documents(name, text, progress)]
         return tuple(item for document in found for item in _items(document))
     except NotReadable as error:
         raise BadInput(str(error)) from error
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Put off the search for garbage while the block runs: of what is read all is kept, and there is much."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _object(place: str, content: object) -> Document:

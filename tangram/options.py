@@ -6,10 +6,9 @@ import os
 from argparse import ArgumentTypeError
 from typing import Final
 
-from agent.inventory import DEFAULT_DRIVER
 from scheduler_core.base.errors import shown
 from scheduler_core.base.limits import POOL_NAME_LENGTH
-from scheduler_core.model.names import DRIVER_RULE, is_driver, is_pool
+from scheduler_core.model.names import DEFAULT_DRIVER, DRIVER_RULE, is_driver, is_pool
 from tangram.errors import bad_argument
 from tangram.face import Parser
 

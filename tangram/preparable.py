@@ -5,9 +5,9 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 
-from agent.inventory.describe import DEFAULT_DRIVER
 from scheduler_core.frontends.configuration.check import allocated_problems, read_configs, unprepared_devices
 from scheduler_core.model.claim import AllocatedClaim, Claim
+from scheduler_core.model.names import DEFAULT_DRIVER
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.result import Allocation
 from tangram.errors import BadInput

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Final
 
 from agent.hardware.types import DriverVersions, Unreadable
 from agent.inventory.fabric.imex import ImexDescriber
@@ -24,10 +23,9 @@ from scheduler_core.dialects.mixins import flatten
 from scheduler_core.dialects.nested_counters import nested_counters_of
 from scheduler_core.model.composite import CompositeSlice, Mixin
 from scheduler_core.model.device import DeviceName
+from scheduler_core.model.names import DEFAULT_DRIVER
 from scheduler_core.model.nodes import NOWHERE, OnNode
 from scheduler_core.model.pool import Pool, PoolId
-
-DEFAULT_DRIVER: Final = "tangram.dev"
 
 
 def describe(inventory: Inventory, driver: str = DEFAULT_DRIVER) -> NodeDevices:

@@ -23,6 +23,9 @@ _WORD_START: Final = re.compile(
     r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9])", re.ASCII
 )
 
+DEFAULT_DRIVER: Final = "tangram.dev"
+"""The DRA driver where no option names another."""
+
 LABEL_RULE: Final = f"must be a DNS label (a-z, 0-9, -) of at most {LABEL_LENGTH} characters"
 NAME_RULE: Final = f"must be a DNS label, or labels joined by dots, of at most {LABEL_LENGTH} characters"
 DRIVER_RULE: Final = f"must be a lower-case DNS subdomain of at most {DOMAIN_LENGTH} characters"

@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any
 
-from agent.inventory import DEFAULT_DRIVER
+from scheduler_core.model.names import DEFAULT_DRIVER
 from scheduler_core.model.result import Allocation
 from tangram.demo import act, decide, request
 from tangram.demo.station import STATIONS, Station

@@ -5,16 +5,15 @@ from __future__ import annotations
 import time
 from argparse import Namespace
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from controller.model.pods import read_pod
-from tangram.controlled.answer import PodAnswer, State, answer_for, has_devices
-from tangram.controlled.reading import read_controlled
 from tangram.errors import BadInput, bad_argument
 from tangram.face import DOES_NOT_FIT, DONE, Face, Parser
-from tangram.pictures.pod_answer import answer_picture
 from tangram.plain import plain
 from tangram.preparable import driver_of
+
+if TYPE_CHECKING:  # the controller takes long to load, and only pods need it
+    from tangram.controlled.answer import PodAnswer
 
 _PREFIX: Final = "pod/"
 _OTHERS: Final = ("files", "pods", "cluster", "claim", "policy", "node_name")
@@ -34,6 +33,11 @@ def add_pod(parser: Parser) -> None:
 
 def explain_pod(options: Namespace, face: Face) -> int:
     """Explain one pod of a cluster. Raises: BadInput where there is no such pod."""
+    from controller.model.pods import read_pod
+    from tangram.controlled.answer import State, answer_for, has_devices
+    from tangram.controlled.reading import read_controlled
+    from tangram.pictures.pod_answer import answer_picture
+
     name = _name(options)
     cluster = face.connect(options.kubeconfig, options.context)
     pod = read_pod(cluster.get("Pod", name, options.namespace or "default"))

@@ -12,12 +12,13 @@ from typing import Any, Final
 from rich.text import Text
 
 from agent.hardware.ports import Readers
-from agent.inventory import DEFAULT_DRIVER, describe, discover, offered
+from agent.inventory import describe, discover, offered
 from agent.inventory.model import Inventory, NodeDevices
 from agent.inventory.numbers.kept import ReadNumbers
 from agent.inventory.numbers.number_file import NumberFile, folder_of
 from agent.inventory.numbers.numbering import Numbering, in_pci_order
 from agent.policy.effect_file import EffectFile, Stored
+from scheduler_core.model.names import DEFAULT_DRIVER
 from tangram.cluster_options import add_cluster, check_cluster
 from tangram.errors import bad_argument
 from tangram.face import DONE, Face, Subparsers, add_command

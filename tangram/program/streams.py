@@ -30,6 +30,11 @@ def messages_as(*, json: bool) -> Iterator[None]:
         _as_json.reset(before)
 
 
+def is_for_programs() -> bool:
+    """Whether messages are JSON."""
+    return _as_json.get()
+
+
 def complain(line: str) -> None:
     """Write a line about a problem that does not end the command."""
     _write(line, {"warning": line})

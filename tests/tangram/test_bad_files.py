@@ -79,7 +79,7 @@ def test_an_odd_file_is_one_message_and_no_traceback(
 
     assert answer.status == 2
     assert answer.out == ""
-    assert answer.err.startswith("tangram: ")
+    assert answer.err.startswith(("tangram: ", '{"error": '))
     assert answer.err.count("\n") == 1
     assert str(tmp_path) in answer.err
     assert "Traceback" not in answer.err

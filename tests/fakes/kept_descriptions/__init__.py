@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from agent.inventory.describe import DEFAULT_DRIVER, describe
+from agent.inventory.describe import describe
 from agent.inventory.model import Inventory, NodeDevices
 from plugin.machine import node
+from scheduler_core.model.names import DEFAULT_DRIVER
 
 _KEPT: Final[deque[tuple[Inventory, str, NodeDevices]]] = deque(maxlen=64)
 """The last ones: a node with its instances has a few states."""
