@@ -1,5 +1,5 @@
 # Thin names only. The first target that needs Python makes .venv with a pinned uv and the locked packages.
-.PHONY: help demo test fault-matrix explore check format proto claim-life health-causes metrics-page dashboard-picture doctor-page
+.PHONY: help demo test fault-matrix explore check format proto claim-life health-causes metrics-page dashboard-picture doctor-page explain-golden
 VENV := .venv
 UV_VERSION := 0.13.8
 PYTHON ?= python3
@@ -21,6 +21,7 @@ help:
 	@echo "make dashboard-picture  draw the Grafana dashboard, with sample values, into docs/dashboard.svg"
 	@echo "make metrics-page   write the programs' metrics into docs/metrics.md"
 	@echo "make doctor-page    write the findings of tangram doctor into docs/doctor.md"
+	@echo "make explain-golden write what tangram explain says in each situation, for tests and a page"
 	@echo "make cluster        a shell in a real Kubernetes with Tangram on a simulated GPU node (root)"
 	@echo "make bench-cluster  what Tangram costs in such a cluster"
 	@echo "make chaos          pods come and go while parts of such a cluster are killed; make chaos-node: without"
@@ -92,6 +93,9 @@ metrics-page: $(VENV)/.ready
 
 doctor-page: $(VENV)/.ready
 	$(VENV)/bin/python hack/doctor_page.py
+
+explain-golden: $(VENV)/.ready
+	TANGRAM_WRITE_GOLDEN=1 $(VENV)/bin/pytest -q -n 0 tests/tangram/test_explained_situations.py
 
 # The peer: upstream's allocator, built with Go (hack/upstream-allocator).
 .PHONY: bench-peer test-peer

@@ -33,6 +33,7 @@ def refusal_in_full(refusal: Unallocatable) -> dict[str, Any]:
     return {
         **refusal_value(refusal),
         "requests": plain(refusal.requests),
+        "funnels": plain(refusal.funnels),
         "constraints": plain(refusal.constraints),
         "conflict": plain(refusal.conflict),
     }

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.books.usage import Place, Share, Usage
 from scheduler_core.model.device import Device, DeviceName, SourceName
-from scheduler_core.model.names import bare
+from scheduler_core.model.names import bare, memory_slice
 from scheduler_core.model.obstacles import (
     ExpressionRefuses,
     Held,
@@ -62,10 +62,25 @@ def _too_little(usage: Usage, name: DeviceName) -> TooLittleLeft | None:
                 before = wanted.get((draw.source, dimension))
                 nano = amount.nano + (before.nano if before is not None else 0)
                 wanted[draw.source, dimension] = Quantity(nano, amount.family)
-    missing = tuple(
+    missing = [
         _missing(usage, place, amount) for place, amount in wanted.items() if amount.nano > usage.left[place]
+    ]
+    if not missing:
+        return None
+    missing.sort(key=lambda one: memory_slice(one.dimension) is None)  # what a user knows of comes first
+    return TooLittleLeft(tuple(missing), _whole(usage, missing[0]))
+
+
+def _whole(usage: Usage, missing: Missing) -> tuple[Held, ...]:
+    """Return the holders of a memory slice whose device takes all memory slices of the source."""
+    if memory_slice(missing.dimension) is None:
+        return ()
+    slices = [one for one in usage.pool.sources[missing.source] if memory_slice(one) is not None]
+    return tuple(
+        one
+        for one in missing.holders
+        if all(_draws_from(usage, one.device, missing.source, dimension) for dimension in slices)
     )
-    return TooLittleLeft(missing) if missing else None
 
 
 def _missing(usage: Usage, place: Place, needed: Quantity) -> Missing:

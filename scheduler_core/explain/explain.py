@@ -14,14 +14,15 @@ from scheduler_core.base.effort import EffortExceeded
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.limits import RESULTS
 from scheduler_core.books.ledger import Ledger
+from scheduler_core.explain.funnel import matching_stages
 from scheduler_core.model.claim import Claim
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import Device
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.result import Cause, Reason
-from scheduler_core.model.sentences import obstacle_text
-from scheduler_core.search.candidates import Candidate, rejected_offers, select, selectors_of
+from scheduler_core.model.sentences import obstacle_text, stages_text
+from scheduler_core.search.candidates import Candidate, offers, rejected_offers, select, selectors_of
 from scheduler_core.search.depth_first import Problem, SearchAlternative, SearchRequest, plain_search
 from scheduler_core.search.problem import problem_of
 
@@ -132,10 +133,17 @@ def _no_match(request: SearchRequest, claim: Claim, cluster: Cluster, node: Node
         if not pool.is_complete:
             detail = f"pool {pool.id} is incomplete: slices of generation {pool.generation} are missing"
             return Reason(claim.ref, name, Cause.POOL_INCOMPLETE, detail)
-    detail = f"no device of node {node.name} matches its class and selectors"
     return _invalid_match(request, claim, cluster, node) or Reason(
-        claim.ref, name, Cause.NO_MATCHING_DEVICE, detail
+        claim.ref, name, Cause.NO_MATCHING_DEVICE, _no_device(request, claim, cluster, node)
     )
+
+
+def _no_device(request: SearchRequest, claim: Claim, cluster: Cluster, node: Node) -> str:
+    """Return which of the things that a request asks leaves no device; of the first alternative."""
+    options = (option for one in claim.requests for option in one.alternatives)
+    option = next(one for one in options if one.name == request.alternatives[0].name)
+    stages = matching_stages(option, cluster, offers(cluster.pools, node, cluster.features))
+    return f"no device of node {node.name} matches its class and selectors: {stages_text(stages)}"
 
 
 def _invalid_match(request: SearchRequest, claim: Claim, cluster: Cluster, node: Node) -> Reason | None:

@@ -11,8 +11,10 @@ from functools import cached_property
 
 from scheduler_core.explain.constraint_values import constraint_values
 from scheduler_core.explain.first_fit_reasons import demands
+from scheduler_core.explain.funnel import funnels
 from scheduler_core.model.claim import Claim
 from scheduler_core.model.cluster import Cluster
+from scheduler_core.model.funnel import Funnel
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.refusal import ConstraintValues, Demand, RequestOf
 from scheduler_core.search.smallest_conflict import Fits, smallest_conflict
@@ -36,6 +38,11 @@ class RefusalDetails:
     def constraints(self) -> tuple[ConstraintValues, ...]:
         """Return the free devices by value, per constraint."""
         return constraint_values(self._claims, self._cluster, self._node, self.requests)
+
+    @cached_property
+    def funnels(self) -> tuple[Funnel, ...]:
+        """Return how many devices each thing leaves that a request asks."""
+        return funnels(self._claims, self._cluster, self._node)
 
     @cached_property
     def conflict(self) -> tuple[RequestOf, ...]:

@@ -22,6 +22,7 @@ _COMPOSITE_IDENTIFIER: Final = re.compile(r"[A-Za-z_](?:[-A-Za-z0-9_]*[A-Za-z0-9
 _WORD_START: Final = re.compile(
     r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z])|(?<=[A-Za-z])(?=[0-9])", re.ASCII
 )
+_MEMORY_SLICE: Final = re.compile(r"memory-slice-([0-9]{1,3})")
 
 DEFAULT_DRIVER: Final = "tangram.dev"
 """The DRA driver where no option names another."""
@@ -92,3 +93,9 @@ def counter_spelling(identifier: str) -> str:
 def label_spelling(name: str) -> str:
     """Return the v1 device name: dots of a composite name become dashes."""
     return name.replace(".", "-")
+
+
+def memory_slice(dimension: str) -> int | None:
+    """Return the number of the memory slice that a dimension of either dialect counts, None for any other."""
+    match = _MEMORY_SLICE.fullmatch(counter_spelling(domain_and_identifier(dimension)[1]))
+    return int(match[1]) if match else None

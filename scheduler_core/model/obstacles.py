@@ -76,9 +76,14 @@ class ParentsInUse:
 
 @dataclass(frozen=True, slots=True)
 class TooLittleLeft:
-    """Sources of the device have too little left. Shape: in the order of its draws, never empty."""
+    """Sources of the device have too little left.
+
+    Shape: ``missing`` is never empty; memory slices first, then in the order of the device's draws. ``whole``
+           are the devices in use that alone take every memory slice of the first source.
+    """
 
     missing: tuple[Missing, ...]
+    whole: tuple[Held, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from scheduler_core.model.claim import ClaimRef
 from scheduler_core.model.device import DeviceId
+from scheduler_core.model.funnel import Funnel
 from scheduler_core.model.obstacles import Obstacle
 
 
@@ -88,6 +89,11 @@ class Findings(Protocol):
         ...
 
     @property
+    def funnels(self) -> tuple[Funnel, ...]:
+        """Return how many devices each thing leaves that a request asks."""
+        ...
+
+    @property
     def conflict(self) -> tuple[RequestOf, ...]:
         """Return requests that cannot be allocated together."""
         ...
@@ -99,4 +105,5 @@ class NoFindings:
 
     requests: tuple[Demand, ...] = ()
     constraints: tuple[ConstraintValues, ...] = ()
+    funnels: tuple[Funnel, ...] = ()
     conflict: tuple[RequestOf, ...] = ()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from scheduler_core.model.claim import AllocatedDevice, ClaimRef, Constraint, OpaqueConfig
+from scheduler_core.model.funnel import Funnel
 from scheduler_core.model.nodes import NodeSelection
 from scheduler_core.model.refusal import ConstraintValues, Demand, Findings, NoFindings, RequestOf
 
@@ -62,8 +63,8 @@ class Unallocatable:
     """The claims do not fit on the node, and why.
 
     Shape: ``reasons`` is never empty; its first entry has the decisive cause. ``findings`` are computed for
-           the state that was refused, at the first access to ``requests``, ``constraints`` or ``conflict``.
-           Two refusals are equal if their node and reasons are.
+           the state that was refused, at the first access to ``requests``, ``constraints``, ``funnels`` or
+           ``conflict``. Two refusals are equal if their node and reasons are.
     """
 
     node: str
@@ -87,6 +88,14 @@ class Unallocatable:
     def constraints(self) -> tuple[ConstraintValues, ...]:
         """Return the free devices by value, per constraint. Shape: in the order of the claims."""
         return self.findings.constraints
+
+    @property
+    def funnels(self) -> tuple[Funnel, ...]:
+        """Return, per request by itself, how many devices are left after each thing that it asks.
+
+        Shape: in the order of the claims, an entry per alternative.
+        """
+        return self.findings.funnels
 
     @property
     def conflict(self) -> tuple[RequestOf, ...]:

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from scheduler_core.base.errors import shown
 from scheduler_core.model.claim import Constraint
+from scheduler_core.model.funnel import Stage, StageKind, ValuesPresent
+from scheduler_core.model.names import memory_slice
 from scheduler_core.model.obstacles import (
     ConstraintRefuses,
     ExpressionRefuses,
@@ -70,9 +73,9 @@ def _use_text(
         case PartsInUse(holders=holders):
             return f"parts of {device} are held by {_by_holder(holders)}"
         case ParentsInUse(holders=holders):
-            return f"{device} is cut from {_one_by_one(holders)}"
-        case TooLittleLeft(missing=missing):
-            return _all_missing(missing, missing[0].source)
+            return _whole_text(holders)
+        case TooLittleLeft(missing=missing, whole=whole):
+            return _whole_of(missing[0].source, whole) if whole else _too_little(missing)
         case SharesConsumed(missing=missing):
             return _all_missing(missing, device)
         case NoCommonGroup(source=source, holders=holders):
@@ -80,6 +83,37 @@ def _use_text(
             return f"{device} shares no compatibility group with {users}: held by {_by_holder(holders)}"
         case ExpressionRefuses(holders=holders):
             return f"{device} is not compatible with {_one_by_one(holders)}"
+
+
+def _whole_text(holders: Sequence[Held]) -> str:
+    return " and ".join(_whole_of(one.device, (one,)) for one in holders)
+
+
+def _whole_of(source: str, holders: Sequence[Held]) -> str:
+    return f"whole {source} is held by {', '.join(dict.fromkeys(one.by for one in holders))}"
+
+
+def _too_little(missing: Sequence[Missing]) -> str:
+    """Return which memory slices are held and by whom; where none is, which amounts are missing."""
+    source = missing[0].source
+    slices = {memory_slice(one.dimension): one for one in missing if one.source == source and one.holders}
+    numbers = sorted(number for number in slices if number is not None)
+    if not numbers or memory_slice(missing[0].dimension) not in numbers:
+        return _all_missing(missing, source)
+    holders = dict.fromkeys(one for number in numbers for one in slices[number].holders)
+    what = f"memory slice {numbers[0]}" if len(numbers) == 1 else f"memory slices {_ranges(numbers)}"
+    return f"{what} of {source} {'is' if len(numbers) == 1 else 'are'} held by {_by_holder(tuple(holders))}"
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Return ascending numbers with those in a row joined: 0-3, 5."""
+    rows: list[list[int]] = []
+    for number in numbers:
+        if rows and rows[-1][-1] == number - 1:
+            rows[-1].append(number)
+        else:
+            rows.append([number])
+    return ", ".join(str(row[0]) if len(row) == 1 else f"{row[0]}-{row[-1]}" for row in rows)
 
 
 def _all_missing(missing: Sequence[Missing], subject: str) -> str:
@@ -92,6 +126,33 @@ def _all_missing(missing: Sequence[Missing], subject: str) -> str:
     amounts = f"{first.needed} needed, {first.left} of {first.total} left"
     holders = f"held by {_by_holder(first.holders)}"
     return f"{subject} has too little {first.dimension} left: {amounts}; {holders}{rest}"
+
+
+def stages_text(stages: Sequence[Stage]) -> str:
+    """Return how many devices each stage leaves, up to the first that leaves none, as one sentence."""
+    found, before = [], 0
+    for stage in stages:
+        if stage.kind is not StageKind.KNOWN:
+            what = shown(stage.asked) if stage.place else f"{stage.kind} {stage.asked}"
+            at = f"{stage.place} {what}" if stage.place else what
+            found.append(f"{at} leaves {stage.left} of {before}")
+        before = stage.left
+        if not stage.left:
+            found += [values_text(one) for one in stage.values]
+            break
+    return ", ".join(found) or "the node has no device"
+
+
+def values_text(values: ValuesPresent, most: int = 8) -> str:
+    """Return which values the devices have, and which was probably meant; without a semicolon."""
+    name = values.name.rpartition("/")[2]
+    if not values.found:
+        meant = f", did you mean {values.nearest}?" if values.nearest else ""
+        return f"no device has {values.name}{meant}"
+    rest = len(values.found) - most
+    listed = ", ".join(list(values.found)[:most]) + (f" and {rest} more" if rest > 0 else "")
+    nearest = f" (nearest to {values.wanted[0]}: {values.nearest})" if values.nearest else ""
+    return f"values of {name} present: {listed}{nearest}"
 
 
 def constraint_text(constraint: Constraint) -> str:

@@ -12,7 +12,8 @@ from scheduler_core.base.features import ALL, Features
 from scheduler_core.model.claim import Constraint, DistinctAttribute, MatchAttribute
 from scheduler_core.model.device import Device, QualifiedName, Scalar
 
-_Typed = tuple[type, Scalar]
+Typed = tuple[type, Scalar]
+"""A value with its type."""
 
 
 class Rule(Protocol):
@@ -37,16 +38,16 @@ class Match:
     def __init__(self, attribute: QualifiedName, *, lists: bool = True) -> None:
         self._attribute = attribute
         self._lists = lists
-        self._common: list[frozenset[_Typed]] = []
+        self._common: list[frozenset[Typed]] = []
 
     def admits(self, device: Device) -> bool:
         """Whether all devices would still have a value in common."""
-        values = _values(device, self._attribute, self._lists)
+        values = values_of(device, self._attribute, self._lists)
         return bool(values & self._common[-1] if self._common else values)
 
     def add(self, device: Device) -> None:
         """Add the device. The values that were common before are kept for ``remove``."""
-        values = _values(device, self._attribute, self._lists)
+        values = values_of(device, self._attribute, self._lists)
         self._common.append(values & self._common[-1] if self._common else values)
 
     def remove(self, device: Device) -> None:  # noqa: ARG002 - devices are removed in reverse order
@@ -60,20 +61,20 @@ class Distinct:
     def __init__(self, attribute: QualifiedName, *, lists: bool = True) -> None:
         self._attribute = attribute
         self._lists = lists
-        self._taken: set[_Typed] = set()
+        self._taken: set[Typed] = set()
 
     def admits(self, device: Device) -> bool:
         """Whether the device has values, and no added device has any of them."""
-        values = _values(device, self._attribute, self._lists)
+        values = values_of(device, self._attribute, self._lists)
         return bool(values) and not values & self._taken
 
     def add(self, device: Device) -> None:
         """Add the device."""
-        self._taken |= _values(device, self._attribute, self._lists)
+        self._taken |= values_of(device, self._attribute, self._lists)
 
     def remove(self, device: Device) -> None:
         """Remove the device."""
-        self._taken -= _values(device, self._attribute, self._lists)
+        self._taken -= values_of(device, self._attribute, self._lists)
 
 
 def rule_of(constraint: MatchAttribute | DistinctAttribute, features: Features = ALL) -> Rule:
@@ -92,7 +93,7 @@ def applies(constraint: Constraint, request: str) -> bool:
     return not constraint.requests or request in constraint.requests or parent in constraint.requests
 
 
-def _values(device: Device, attribute: QualifiedName, lists: bool) -> frozenset[_Typed]:
+def values_of(device: Device, attribute: QualifiedName, lists: bool) -> frozenset[Typed]:
     """Return the values with their types, because True equals 1 in Python; empty where there are none."""
     value = device.attributes.get(attribute)
     if value is None or (isinstance(value, tuple) and not lists):

@@ -17,7 +17,7 @@ from scheduler_core.cel.errors import CompileError, EvaluationError, WorkExceede
 from scheduler_core.cel.evaluate.compiler import compile_tree
 from scheduler_core.cel.evaluate.steps import COST_LIMIT, Slots
 from scheduler_core.cel.parse.frontend import check
-from scheduler_core.cel.parse.reads import demanded, reads_of
+from scheduler_core.cel.parse.reads import Read, compared, demanded, reads_of
 from scheduler_core.cel.values import Domains, Option, type_name
 from scheduler_core.cel.view import DeviceView
 from scheduler_core.cel.work import Work
@@ -101,6 +101,10 @@ class Selector:
     def demanded(self, domain: str, identifier: str) -> frozenset[str] | None:
         """Return texts of which the attribute must be one on every selected device, None where it is open."""
         return demanded(self._tree, ("attributes", domain, identifier))
+
+    def compared(self, read: Read) -> tuple[str | int, ...]:
+        """Return the texts and numbers that the expression asks a value to equal; empty where none."""
+        return compared(self._tree, read)
 
     def matches(self, view: DeviceView) -> bool:
         """Whether the expression selects the device.

@@ -10,6 +10,8 @@ from typing import Final
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from scheduler_core.advice.misspelt import what_was_meant
+from scheduler_core.base.errors import SelectorError
 from scheduler_core.comparison.best_fit_reasons import BestFitChoice, best_fit_choices
 from scheduler_core.comparison.other_nodes import OtherNode, compare_nodes
 from scheduler_core.engine.decider import AnsweredBy, Solver
@@ -17,28 +19,24 @@ from scheduler_core.engine.engine import Engine
 from scheduler_core.explain.first_fit_reasons import FirstFitChoice, first_fit_choices
 from scheduler_core.model.claim import AllocatedClaim
 from scheduler_core.model.nodes import Node
-from scheduler_core.model.result import Allocation, Answer, Cause, Unallocatable, Undecided
+from scheduler_core.model.result import Allocation, Answer, Unallocatable, Undecided
 from tangram.allocation_input import AllocationInput, add_allocation_input, read_allocation_input
 from tangram.cluster_options import add_cluster, check_cluster
 from tangram.cluster_question import check_files, read_question
 from tangram.commands.explain_pod import add_pod, check_without_pod, explain_pod
+from tangram.commands.explain_refusal import explain_refusal
+from tangram.errors import BadInput
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
 from tangram.marked import marked_answer
 from tangram.pictures.allocation import allocation_picture, refusal_picture
-from tangram.pictures.explanation import (
-    choices_picture,
-    conflict_picture,
-    demands_picture,
-    holders_picture,
-    spreads_picture,
-)
+from tangram.pictures.explanation import choices_picture
 from tangram.pictures.held import held_picture
 from tangram.pictures.weighing import elsewhere_picture, weighed_picture
 from tangram.plain import plain
 from tangram.pods import run_pods
 from tangram.policies import BEST_FIT, FIRST_FIT, POLICIES, add_policy
 from tangram.preparable import driver_of, refused_at_prepare
-from tangram.refusals import refusal_in_full, refusal_value
+from tangram.refusals import refusal_value
 from tangram.summaries import SUMMARIES
 from tangram.undecided import show_undecided
 
@@ -88,7 +86,7 @@ def _answer(
     marked = marked_answer(asked, engine)
     if marked is not None:
         return _tell_marked(marked, asked, options, face)
-    match engine.allocate_somewhere(asked.objects.claims, asked.nodes):
+    match _decided(asked, engine):
         case Allocation() as allocation:
             answered_by = _answered_by(engine, allocation, asked)
             is_weighed = options.policy == BEST_FIT and answered_by.solver is Solver.TABLES
@@ -99,10 +97,19 @@ def _answer(
             _tell(explained, options, asked, face)
             return DONE
         case Unallocatable() as refusal:
-            _explain_refusal(refusal, asked, face, as_json=options.json)
+            explain_refusal(refusal, asked, engine, face, as_json=options.json)
             return DOES_NOT_FIT
         case Undecided() as undecided:
             return show_undecided(undecided, face, as_json=options.json)
+
+
+def _decided(asked: AllocationInput, engine: Engine) -> Answer:
+    """Return the answer. Raises: BadInput for a selector that fails on a device, with what was meant."""
+    try:
+        return engine.allocate_somewhere(asked.objects.claims, asked.nodes)
+    except SelectorError as error:
+        meant = what_was_meant(asked.objects.claims, engine, asked.nodes)
+        raise BadInput(f"{error}{meant}") from error
 
 
 def _tell_marked(found: Answer, asked: AllocationInput, options: Namespace, face: Face) -> int:
@@ -203,21 +210,6 @@ def _tell(explained: _Explained, options: Namespace, asked: AllocationInput, fac
 
 def _refused_lines(refused: Sequence[str]) -> list[RenderableType]:
     return [Text(f"the plugin would refuse to prepare it: {sentence}") for sentence in refused]
-
-
-def _explain_refusal(refusal: Unallocatable, asked: AllocationInput, face: Face, *, as_json: bool) -> None:
-    if as_json:
-        face.out.json(refusal_in_full(refusal))
-        return
-    cluster = asked.cluster
-    pictures: list[RenderableType] = [refusal_picture(refusal), "", demands_picture(refusal.requests)]
-    if len(asked.nodes) > 1:
-        pictures.insert(1, f"  nor on any of {len(asked.nodes) - 1} more; --node-name explains another")
-    if refusal.cause is Cause.CONSTRAINT_UNSATISFIED:
-        pictures += ["", spreads_picture(refusal.constraints)]
-    total = sum(len(claim.requests) for claim in asked.objects.claims)
-    held = holders_picture(refusal.requests, cluster.pools, cluster.allocated, face.out.width)
-    face.out.show(*pictures, "", conflict_picture(refusal.conflict, total), held)
 
 
 def _node(name: str, asked: AllocationInput) -> Node:

@@ -11,25 +11,30 @@ from rich.text import Text
 from scheduler_core.explain.first_fit_reasons import FirstFitChoice
 from scheduler_core.model.claim import AllocatedClaim
 from scheduler_core.model.device import DeviceId, DeviceName
+from scheduler_core.model.funnel import Funnel
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.refusal import Considered, ConstraintValues, Demand, RequestOf
 from scheduler_core.model.sentences import obstacle_text
 from tangram.pictures.counted import counted
+from tangram.pictures.funnel import funnel_lines
 from tangram.pictures.memory_slices import layouts, picture
+from tangram.program.fitting import Hanging
 
 _NAMES: Final = 3  # devices that a line names before it says "and N more"
 _LINES: Final = 8  # obstacles printed for one request
 _BAR: Final = 40  # characters of a bar of devices, at most
 
 
-def demands_picture(demands: Sequence[Demand]) -> RenderableType:
-    """Say, per request, what matched and what stands in the way of each device."""
-    lines: list[Text] = []
+def demands_picture(demands: Sequence[Demand], funnels: Sequence[Funnel]) -> RenderableType:
+    """Say, per request, how many devices each thing leaves that it asks, and what is in their way."""
+    lines: list[RenderableType] = []
+    by_request = {(one.claim, one.request): one for one in funnels}
     for names, demand in _alike(demands):
-        lines.append(Text(f"{demand.claim} {names}: {found(demand)}", style="bold"))
+        lines.append(Hanging(Text(f"{demand.claim} {names}: {found(demand)}", style="bold")))
+        lines += funnel_lines(by_request[demand.claim, demand.request])
         if demand.matched:
             lines.append(_bar(demand))
-        lines += [Text(f"    {line}") for line in obstacles(demand.matched)]
+        lines += [Hanging(f"    {line}") for line in obstacles(demand.matched)]
     return Group(*lines)
 
 
@@ -82,43 +87,44 @@ def listed(names: Sequence[str]) -> str:
 
 def spreads_picture(spreads: Sequence[ConstraintValues]) -> RenderableType:
     """Say what values there are for each constraint."""
-    return Group(*(Text(f"{spread.claim} {spread}") for spread in spreads))
+    return Group(*(Hanging(f"{spread.claim} {spread}") for spread in spreads))
 
 
 def conflict_picture(conflict: Sequence[RequestOf], total: int) -> RenderableType:
     """Name the smallest set of requests that do not fit together."""
     if len(conflict) == 1:
-        return Text(f"{conflict[0]} does not fit even alone", style="bold red")
+        return Hanging(Text(f"{conflict[0]} does not fit even alone", style="bold red"))
     by_claim: dict[str, list[str]] = {}
     for one in conflict:
         by_claim.setdefault(str(one.claim), []).append(one.request)
     names = "; ".join(f"{', '.join(requests)} of {claim}" for claim, requests in by_claim.items())
     of = f"all {total}" if len(conflict) == total else f"{len(conflict)} of {total}"
-    return Text(f"{of} requests do not fit together, any fewer of them do: {names}", style="bold red")
+    told = f"{of} requests do not fit together, any fewer of them do: {names}"
+    return Hanging(Text(told, style="bold red"))
 
 
 def choices_picture(choices: Sequence[FirstFitChoice]) -> RenderableType:
     """Say, per allocated device, why each device before it was not taken."""
-    lines: list[Text] = []
+    lines: list[RenderableType] = []
     for choice in choices:
         head = f"{choice.claim} request {choice.request}: {choice.device.device}"
         first = "" if choice.passed else " is the first that matches"
-        lines.append(Text(f"{head}{first}", style="bold"))
+        lines.append(Hanging(Text(f"{head}{first}", style="bold")))
         lines += negated(obstacles(choice.passed))
         lines += yielded_lines(choice.yielded)
     return Group(*lines)
 
 
-def negated(reasons: Iterable[str]) -> Iterator[Text]:
+def negated(reasons: Iterable[str]) -> Iterator[RenderableType]:
     """Yield the lines against some devices; the last one may sum up the rest."""
-    return (Text(f"    {line}" if line.startswith("and ") else f"    not {line}") for line in reasons)
+    return (Hanging(f"    {line}" if line.startswith("and ") else f"    not {line}") for line in reasons)
 
 
-def yielded_lines(yielded: Sequence[Demand]) -> Iterator[Text]:
+def yielded_lines(yielded: Sequence[Demand]) -> Iterator[RenderableType]:
     """Yield why the alternatives before the one that was taken had to yield."""
     for demand in yielded:
-        yield Text(f"    not {demand.request}: {found(demand)}{_yielding(demand)}")
-        yield from (Text(f"        {line}") for line in obstacles(demand.matched))
+        yield Hanging(f"    not {demand.request}: {found(demand)}{_yielding(demand)}")
+        yield from (Hanging(f"        {line}") for line in obstacles(demand.matched))
 
 
 def _yielding(demand: Demand) -> str:

@@ -14,6 +14,8 @@ from scheduler_core.comparison.remaining_parts import PartDifference
 from scheduler_core.model.sentences import obstacle_text
 from tangram.pictures.counted import counted
 from tangram.pictures.explanation import listed, negated, yielded_lines
+from tangram.pictures.funnel import node_names
+from tangram.program.fitting import Hanging
 
 _LINES: Final = 6  # reasons printed for one device
 _KINDS: Final = 2  # kinds of parts that a sentence names
@@ -21,10 +23,11 @@ _KINDS: Final = 2  # kinds of parts that a sentence names
 
 def weighed_picture(found: Sequence[BestFitChoice]) -> RenderableType:
     """Say, per allocated device, what each rival would have cost or lacked; the costs first."""
-    lines: list[Text] = []
+    lines: list[RenderableType] = []
     for one in found:
         head = f"{one.claim} request {one.request}: {one.device.device}"
-        lines.append(Text(head if one.rivals else f"{head} is the only one that matches", style="bold"))
+        told = head if one.rivals else f"{head} is the only one that matches"
+        lines.append(Hanging(Text(told, style="bold")))
         lines += negated(_grouped(one.rivals))
         lines += yielded_lines(one.yielded)
     return Group(*lines)
@@ -43,13 +46,20 @@ def _grouped(rivals: Sequence[Rival]) -> Iterator[str]:
 
 
 def elsewhere_picture(found: Sequence[OtherNode]) -> RenderableType:
-    """Say, per other node, what the claims would have cost there, or why they do not fit."""
-    return Group(*(Text(f"not node {one.node}: {_there(one)}") for one in found))
+    """Say what the claims would have cost on other nodes, or why they do not fit; equal answers together."""
+    alike: dict[str, list[str]] = {}
+    for one in found:
+        alike.setdefault(_there(one), []).append(one.node)
+    return Group(*(Hanging(f"not {_nodes(names)}: {why}") for why, names in alike.items()))
+
+
+def _nodes(names: Sequence[str]) -> str:
+    return f"node {names[0]}" if len(names) == 1 else f"{len(names)} nodes ({node_names(names)})"
 
 
 def _there(one: OtherNode) -> str:
     if one.refused is not None:
-        return f"does not fit: {one.refused}"
+        return f"does not fit: {str(one.refused).replace(f' of node {one.node} ', ' ')}"
     if one.yields:
         return "gives a less preferred alternative"
     if one.is_compared or one.extra >= 0:

@@ -69,8 +69,8 @@ def test_what_fits_is_told_with_the_reason_against_each_earlier_neighbour(tangra
     assert "policy first-fit, chosen by listed order" in answer.out
     assert "request mig-1g-5gb-0: gpu-0-mig-1g-5gb-0 is the first that matches" in lines(answer)
     assert (
-        "not gpu-0-mig-2g-10gb-0-1: gpu-0 has too little memorySlice0 left: 1 needed, 0 of 1 left; "
-        "held by default/mig-devices request mig-1g-5gb-0 (gpu-0-mig-1g-5gb-0)"
+        "not gpu-0-mig-2g-10gb-0-1: memory slices 0-1 of gpu-0 are held by "
+        "default/mig-devices request mig-1g-5gb-0 (gpu-0-mig-1g-5gb-0)"
     ) in lines(answer)
 
 
@@ -133,7 +133,8 @@ def test_best_fit_tells_what_another_node_would_have_cost(tangram, files, shippe
     answer = tangram("explain", *given, "-f", small(1, "4g.20gb"))
 
     assert answer.status == 0
-    assert "not node bare: does not fit: default/mine request part-0: no device of node bare" in lines(answer)
+    why = "default/mine request part-0: no device matches its class and selectors: the node has no device"
+    assert f"not node bare: does not fit: {why}" in lines(answer)
     assert "not node second: would " in lines(answer) or "not node a100x2: would " in lines(answer)
 
 
@@ -148,7 +149,9 @@ def test_where_order_decides_best_fit_says_so(tangram, files, small, written):
     assert "request part-0: gpu-0-mig-7g-40gb-0-7 is the first that matches" in lines(answer)
 
 
-def test_what_does_not_fit_is_told_by_request_with_amounts_and_holders_and_drawn(tangram, files, held, small):
+def test_what_does_not_fit_is_told_by_request_with_amounts_and_holders_and_drawn(
+    tangram, files, held, small
+):
     answer = tangram("explain", *files, "-f", held, "-f", small(8))
 
     assert answer.status == 1
@@ -157,7 +160,7 @@ def test_what_does_not_fit_is_told_by_request_with_amounts_and_holders_and_drawn
         in lines(answer)
     )
     assert "■■■■■■■□□□□□□□" in answer.out
-    assert "left: 1 needed, 0 of 7 left; held by default/earlier (" in lines(answer)
+    assert "memory slice 2 of gpu-0 is held by default/earlier (" in lines(answer)
     assert "all 8 requests do not fit together, any fewer of them do: part-0, part-1," in lines(answer)
     assert "gpu-0 on a100x2, as held" in answer.out
     assert "|            X            |         2g.10gb         |" in answer.out
@@ -197,7 +200,9 @@ def test_a_node_name_restricts_what_is_explained(tangram, files, small):
     assert "does not fit on elsewhere" in answer.out
 
 
-def test_of_several_nodes_the_first_is_explained_and_the_others_counted(tangram, files, small, written):
+def test_of_several_nodes_the_closest_is_explained_and_all_are_counted_by_reason(
+    tangram, files, small, written
+):
     nodes = "\n---\n".join(
         f"{{kind: Node, apiVersion: v1, metadata: {{name: {name}}}}}" for name in ("empty", "bare", "a100x2")
     )
@@ -205,8 +210,9 @@ def test_of_several_nodes_the_first_is_explained_and_the_others_counted(tangram,
     answer = tangram("explain", "-f", written("nodes.yaml", nodes), *files, "-f", small(1, "9g.90gb"))
 
     assert answer.status == 1
-    assert "does not fit on empty" in answer.out
-    assert "nor on any of 2 more; --node-name explains another" in answer.out
+    assert "fits on none of 3 nodes:" in answer.out
+    assert "2 nodes (empty, bare): default/mine request part-0: no device matches" in lines(answer)
+    assert "does not fit on a100x2" in answer.out
 
 
 def test_explain_and_allocate_agree(tangram, files, held, small):

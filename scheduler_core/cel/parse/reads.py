@@ -70,6 +70,26 @@ def demanded(node: Node, read: Read) -> frozenset[str] | None:
             return None
 
 
+def compared(node: Node, read: Read) -> tuple[str | int, ...]:
+    """Return the texts and numbers that the value is asked to equal, in the order of the expression.
+
+    A comparison counts wherever ``&&`` and ``||`` lead to it; below ``!`` and in calls none does.
+    """
+    match node:
+        case Call(function="_&&_" | "_||_", arguments=parts):
+            return tuple(dict.fromkeys(one for part in parts for one in compared(part, read)))
+        case (
+            Call(function="_==_", arguments=(Literal(value=str() | int() as wanted), value))
+            | Call(function="_==_", arguments=(value, Literal(value=str() | int() as wanted)))
+        ):
+            return (wanted,) if not isinstance(wanted, bool) and _reads(value, read) else ()
+        case Call(function="@in", arguments=(value, ListOf(elements=elements))) if _reads(value, read):
+            found = (one.value for one in elements if isinstance(one, Literal))
+            return tuple(one for one in found if isinstance(one, str | int) and not isinstance(one, bool))
+        case _:
+            return ()
+
+
 def _reads(node: Node, read: Read) -> bool:
     path = _ReadCollector().path(node, {})
     return path == (_DEVICE, *(part for part in read if part))

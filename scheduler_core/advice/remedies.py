@@ -1,0 +1,137 @@
+"""What would make claims fit that do not: one value per kind of change, and the question after the change.
+
+``advise`` finds them. Every remedy that it returns was checked: the allocator gives devices for the changed
+question. Nothing is searched here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from scheduler_core.model.claim import AllocatedClaim, Claim, ClaimRef, Constraint, DeviceRequest
+from scheduler_core.model.cluster import Cluster
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UseNode:
+    """The claims fit on a node that was not asked about."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndClaims:
+    """The claims fit on a node once other claims end.
+
+    Shape: ``held`` are those claims. ``is_fewest`` where no fewer claims of the
+           nodes asked about would do; otherwise the search for fewer ended at its bound, and one of them
+           may not be needed.
+    """
+
+    node: str
+    held: tuple[AllocatedClaim, ...]
+    is_fewest: bool
+
+
+class Change(StrEnum):
+    """Why an expression is changed."""
+
+    CORRECTION = "correction"
+    OTHER_VALUE = "other value"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reword:
+    """The claims fit on a node with another expression in their selectors.
+
+    Shape: a ``correction`` replaces what no device has; an ``other value`` what devices have that are not
+           free. ``requests`` are the requests and alternatives that have the expression ``before``;
+           ``old`` and ``new`` are the value or attribute that differs.
+    """
+
+    node: str
+    change: Change
+    claims: tuple[ClaimRef, ...]
+    requests: tuple[str, ...]
+    before: str
+    after: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakeFewer:
+    """The claims fit on a node if a request asks for fewer devices. Shape: ``count`` is the most that fit."""
+
+    node: str
+    claim: ClaimRef
+    request: str
+    asked: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropConstraint:
+    """The claims fit on a node without one of their constraints."""
+
+    node: str
+    claim: ClaimRef
+    constraint: Constraint
+    place: int
+
+
+Remedy = UseNode | EndClaims | Reword | TakeFewer | DropConstraint
+
+
+def changed(remedy: Remedy, claims: Sequence[Claim], cluster: Cluster) -> tuple[tuple[Claim, ...], Cluster]:
+    """Return the question that a remedy leads to. On the remedy's node it has an answer."""
+    match remedy:
+        case UseNode():
+            return tuple(claims), cluster
+        case EndClaims(held=held):
+            left = tuple(one for one in cluster.allocated if one not in held)
+            return tuple(claims), replace(cluster, allocated=left)
+        case Reword(before=before, after=after):
+            return reworded(claims, before, after), cluster
+        case TakeFewer():
+            return tuple(
+                with_count(one, remedy) if one.ref == remedy.claim else one for one in claims
+            ), cluster
+        case DropConstraint():
+            return tuple(_without(one, remedy) for one in claims), cluster
+
+
+def reworded(claims: Sequence[Claim], before: str, after: str) -> tuple[Claim, ...]:
+    """Return the claims with one expression of their selectors replaced wherever it stands."""
+
+    def option(one: DeviceRequest) -> DeviceRequest:
+        return replace(one, selectors=tuple(after if text == before else text for text in one.selectors))
+
+    return tuple(_with_options(claim, option) for claim in claims)
+
+
+def with_count(claim: Claim, remedy: TakeFewer) -> Claim:
+    """Return the claim with another number of devices for the request that a remedy is about."""
+    if claim.ref != remedy.claim:
+        return claim
+
+    def option(one: DeviceRequest) -> DeviceRequest:
+        return replace(one, count=remedy.count) if one.name == remedy.request else one
+
+    return _with_options(claim, option)
+
+
+def _without(claim: Claim, remedy: DropConstraint) -> Claim:
+    if claim.ref != remedy.claim:
+        return claim
+    kept = (one for place, one in enumerate(claim.constraints) if place != remedy.place)
+    return replace(claim, constraints=tuple(kept))
+
+
+def _with_options(claim: Claim, option: Callable[[DeviceRequest], DeviceRequest]) -> Claim:
+    requests = tuple(
+        replace(request, alternatives=tuple(map(option, request.alternatives))) for request in claim.requests
+    )
+    return replace(claim, requests=requests)

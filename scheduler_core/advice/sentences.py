@@ -1,0 +1,64 @@
+"""Remedies in words: the only place that says what a user could do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from scheduler_core.advice.remedies import (
+    Change,
+    DropConstraint,
+    EndClaims,
+    Remedy,
+    Reword,
+    TakeFewer,
+    UseNode,
+)
+from scheduler_core.model.claim import AllocatedClaim
+from scheduler_core.model.sentences import constraint_text
+
+_NAMES: Final = 3  # devices or requests that a sentence names before it says "and N more"
+
+
+def remedy_text(remedy: Remedy) -> str:
+    """Return what to do, as a sentence without a full stop. Where a node is named, the claims fit there."""
+    match remedy:
+        case UseNode(node=node):
+            return f"use node {node}"
+        case EndClaims():
+            return _ending(remedy)
+        case Reword():
+            return _wording(remedy)
+        case TakeFewer(node=node, claim=claim, request=request, asked=asked, count=count):
+            return (
+                f"ask for {count} instead of {asked} devices in request {request} of {claim}: fits on {node}"
+            )
+        case DropConstraint(node=node, claim=claim, constraint=constraint, place=place):
+            dropped = f"constraints[{place}] of {claim}, {constraint_text(constraint)}"
+            return f"leave out {dropped}: fits on {node}"
+
+
+def _ending(remedy: EndClaims) -> str:
+    named = "; ".join(_holding(one) for one in remedy.held)
+    count = len(remedy.held)
+    what = "end the claim that holds devices" if count == 1 else f"end {count} claims"
+    few = "" if remedy.is_fewest else " (fewer may be enough: not all were tried)"
+    return f"{what} on {remedy.node}: {named}{few}"
+
+
+def _holding(claim: AllocatedClaim) -> str:
+    names: list[str] = [one.device.device for one in claim.results if not one.admin_access]
+    return f"{claim.ref} ({_listed(names)})"
+
+
+def _wording(remedy: Reword) -> str:
+    requests = f"request{'s' if len(remedy.requests) > 1 else ''} {_listed(remedy.requests)}"
+    if remedy.change is Change.CORRECTION:
+        return f"correct {remedy.old} to {remedy.new} in {requests}: fits on {remedy.node}"
+    return f"ask for {remedy.new} instead of {remedy.old} in {requests}: fits on {remedy.node}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    rest = len(names) - _NAMES
+    shown = ", ".join(map(str, names[:_NAMES]))
+    return f"{shown} and {rest} more" if rest > 0 else shown
