@@ -60,7 +60,7 @@ def matching_stages(option: DeviceRequest, cluster: Cluster, seen: Sequence[Offe
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Expression:
     """One thing that is asked of a device by an expression."""
 
     kind: StageKind
@@ -108,18 +108,18 @@ class _Matched:
         return tuple(found)
 
 
-def _apart(option: DeviceRequest) -> tuple[_Asked, ...]:
+def _apart(option: DeviceRequest) -> tuple[_Expression, ...]:
     """Return the request's selectors, term by term."""
     return tuple(
-        _Asked(StageKind.SELECTOR, term.text, f"selectors[{number}]", (term,))
+        _Expression(StageKind.SELECTOR, term.text, f"selectors[{number}]", (term,))
         for number, text in enumerate(option.selectors)
         for term in terms_of(text)
     )
 
 
-def _together(option: DeviceRequest) -> tuple[_Asked, ...]:
+def _together(option: DeviceRequest) -> tuple[_Expression, ...]:
     return tuple(
-        _Asked(StageKind.SELECTOR, text, f"selectors[{number}]", (compile_selector(text),))
+        _Expression(StageKind.SELECTOR, text, f"selectors[{number}]", (compile_selector(text),))
         for number, text in enumerate(option.selectors)
     )
 
@@ -128,7 +128,7 @@ def _class_stages(chosen: DeviceClass, seen: Sequence[Offer], least: int) -> Ite
     """Yield one stage for a class; of a class that leaves nothing, one for each of its terms."""
     selectors = tuple(compile_selector(text) for text in chosen.selectors)
     left, fails = _passing(seen, selectors)
-    whole = _Asked(StageKind.CLASS, chosen.name, "", selectors)
+    whole = _Expression(StageKind.CLASS, chosen.name, "", selectors)
     if left or not selectors:
         yield _stage(whole, seen, left, fails, least)
         return
@@ -138,7 +138,7 @@ def _class_stages(chosen: DeviceClass, seen: Sequence[Offer], least: int) -> Ite
     before: Sequence[Offer] = seen
     for term in terms:
         left, fails = _passing(before, (term,))
-        asked = _Asked(StageKind.CLASS, term.text, chosen.name, (term,))
+        asked = _Expression(StageKind.CLASS, term.text, chosen.name, (term,))
         yield _stage(asked, before, left, fails, least)
         if not left:
             return
@@ -162,7 +162,9 @@ def _passing(seen: Sequence[Offer], selectors: Sequence[Selector]) -> tuple[list
     return left, fails
 
 
-def _stage(asked: _Asked, before: Sequence[Offer], left: Sequence[Offer], fails: int, least: int) -> Stage:
+def _stage(
+    asked: _Expression, before: Sequence[Offer], left: Sequence[Offer], fails: int, least: int
+) -> Stage:
     is_short = len(left) < least <= len(before) or fails > 0
     views = [one.view for one in before]
     is_one = len(asked.selectors) == 1

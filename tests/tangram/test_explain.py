@@ -149,9 +149,7 @@ def test_where_order_decides_best_fit_says_so(tangram, files, small, written):
     assert "request part-0: gpu-0-mig-7g-40gb-0-7 is the first that matches" in lines(answer)
 
 
-def test_what_does_not_fit_is_told_by_request_with_amounts_and_holders_and_drawn(
-    tangram, files, held, small
-):
+def test_what_does_not_fit_is_told_by_request_with_amounts_and_holders_and_drawn(tangram, files, held, small):
     answer = tangram("explain", *files, "-f", held, "-f", small(8))
 
     assert answer.status == 1

@@ -51,7 +51,7 @@ def compared(asked, fuller=FULLER):
 
 def sentence(one):
     (text,) = elsewhere_picture([one]).renderables
-    return text.plain
+    return str(text.text)
 
 
 def test_a_cheaper_node_that_was_not_compared_is_told_as_such():
