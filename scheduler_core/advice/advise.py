@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from scheduler_core.advice.ending_claims import fewest_to_end
 from scheduler_core.advice.remedies import (
     Change,
     DropConstraint,
+    EndClaims,
     Remedy,
     Reword,
     TakeFewer,
@@ -22,11 +22,12 @@ from scheduler_core.advice.remedies import (
     with_count,
 )
 from scheduler_core.advice.rewording import rewordings
-from scheduler_core.advice.trials import Trials
+from scheduler_core.advice.trials import QUESTIONS, Trials
 from scheduler_core.base.errors import CoreError
 from scheduler_core.engine.engine import Engine
 from scheduler_core.model.claim import Claim
 from scheduler_core.model.nodes import Node
+from scheduler_core.planning.freeing import freeings
 
 _NODES: Final = 4  # nodes on which changes of the claims are tried
 _OTHERS: Final = 64
@@ -43,8 +44,7 @@ def advise(
     found: list[Remedy] = [*_other_node(claims, engine, elsewhere)]
     reworded = _reworded(claims, engine, nodes)
     found += [one for one in reworded if one.change is Change.CORRECTION]
-    ended = fewest_to_end(claims, nodes, Trials(engine))
-    found += [] if ended is None else [ended]
+    found += _ended(claims, engine, nodes)
     found += [one for one in reworded if one.change is Change.OTHER_VALUE]
     trials = Trials(engine)
     for node in nodes[:_NODES]:
@@ -59,6 +59,17 @@ def _other_node(claims: Sequence[Claim], engine: Engine, elsewhere: Sequence[Nod
     trials = Trials(engine, _OTHERS)
     names = (node.name for node in elsewhere[:_OTHERS] if trials.fits(claims, node))
     yield from (UseNode(node=name) for name in [next(names, None)] if name is not None)
+
+
+def _ended(claims: Sequence[Claim], engine: Engine, nodes: Sequence[Node]) -> Iterator[EndClaims]:
+    """Yield the fewest claims to end, where ending claims helps."""
+    try:
+        found = freeings(engine, claims, nodes, most=1, questions=QUESTIONS)
+    except CoreError:
+        return
+    for option in found.options[:1]:
+        ending = option.ending
+        yield EndClaims(node=ending.node, held=ending.ended, is_fewest=ending.is_fewest and found.is_complete)
 
 
 def _reworded(claims: Sequence[Claim], engine: Engine, nodes: Sequence[Node]) -> tuple[Reword, ...]:

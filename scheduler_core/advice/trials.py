@@ -1,4 +1,4 @@
-"""Asks the allocator questions about a state that is changed for the question and restored after it.
+"""Asks the allocator questions about changed claims.
 
 The number of questions is bounded, and so are the steps that they take together. A question that reaches a
 bound, or whose selectors fail, counts as one without an answer: nothing is promised that was not allocated.
@@ -6,17 +6,15 @@ bound, or whose selectors fail, counts as one without an answer: nothing is prom
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Final
 
 from scheduler_core.base.effort import DECISION
 from scheduler_core.base.errors import CoreError
 from scheduler_core.engine.engine import Engine
-from scheduler_core.model.claim import AllocatedClaim, Claim
+from scheduler_core.model.claim import Claim
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation
-from scheduler_core.state.assignments import holder_of
 
 QUESTIONS: Final = 400
 _STEPS: Final = 20 * DECISION
@@ -35,29 +33,12 @@ class Trials:
         """Whether the bound is reached."""
         return self.left <= 0 or self._engine.effort.steps >= self._last_step
 
-    def held_on(self, node: Node) -> tuple[AllocatedClaim, ...]:
-        """Return the claims that hold devices which a node can use."""
-        held = self._engine.state.concerning(node)
-        return tuple(one for one in held if any(not result.admin_access for result in one.results))
-
-    def fits(self, claims: Sequence[Claim], node: Node, ended: Sequence[AllocatedClaim] = ()) -> bool:
-        """Whether the allocator gives devices on a node once some claims have ended."""
+    def fits(self, claims: Sequence[Claim], node: Node) -> bool:
+        """Whether the allocator gives devices on a node."""
         if self.is_over:
             return False
         self.left -= 1
-        with self._without(ended):
-            try:
-                return isinstance(self._engine.decide(claims, node), Allocation)
-            except CoreError:
-                return False
-
-    @contextmanager
-    def _without(self, ended: Sequence[AllocatedClaim]) -> Iterator[None]:
-        state = self._engine.state
-        for one in ended:
-            state.release(holder_of(one))
         try:
-            yield
-        finally:
-            for one in ended:
-                state.hold(one)
+            return isinstance(self._engine.decide(claims, node), Allocation)
+        except CoreError:
+            return False

@@ -64,8 +64,9 @@ def freeings(
     search = _Search(engine, claims, kept, most, questions, max(_EACH, questions // max(1, len(nodes))))
     for node in nodes:
         search.ask(node)
+    by_name = {node.name: node for node in nodes}
     options = [
-        Freeing(ending=one, alike=tuple(names), moves=_moves(engine, claims, one, specs or {}))
+        Freeing(ending=one, alike=tuple(names), moves=_moves(engine, claims, one, by_name, specs or {}))
         for one, names in search.found
     ]
     options.sort(key=lambda one: (len(one.ending.ended), len(one.ending.ended) - len(one.moves)))
@@ -134,10 +135,14 @@ def _pattern(holders: Sequence[AllocatedClaim]) -> Hashable:
 
 
 def _moves(
-    engine: Engine, claims: Sequence[Claim], ending: Ending, specs: Mapping[ClaimRef, Claim]
+    engine: Engine,
+    claims: Sequence[Claim],
+    ending: Ending,
+    nodes: Mapping[str, Node],
+    specs: Mapping[ClaimRef, Claim],
 ) -> dict[ClaimRef, str]:
     """Return where the ended claims fit, one after another, once the wanted claims have their devices."""
-    node = engine.state.views.node(ending.node)
+    node = nodes[ending.node]  # the state may not know its labels
     with TrialChanges(engine.state) as trial:
         for held in ending.ended:
             trial.end(held)
