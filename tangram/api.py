@@ -36,6 +36,7 @@ from kube_api import (
 )
 from tangram.doctor.finding import ObjectRef
 from tangram.errors import BadInput, Unreachable
+from tangram.live_cluster import ClusterEvent, Listed, Told, Unheard
 from tangram.program.streams import complain
 
 _DAEMON_SETS: Final = Resource.of("apps/v1", "DaemonSet", "daemonsets", namespaced=True)
@@ -183,3 +184,19 @@ class ChangedCluster(ReadCluster):
                     yield found.metadata.name, found.document if isinstance(change, Upserted) else None
                 case Disconnected() | Unreadable():
                     continue  # the watch connects again by itself; the caller has a time limit
+
+    def events(self, kind: str, stop: Event) -> Iterator[ClusterEvent]:
+        """Yield the objects of a kind, then each change; a broken watch is told and connects again."""
+        with _refusals():
+            for change in self._api.watch(_RESOURCES[kind], None, "", "", stop=stop):
+                match change:
+                    case Synced(items, unreadable=unreadable):
+                        yield Listed(tuple(one.document for one in items), tuple(map(str, unreadable)))
+                    case Upserted(found):
+                        yield Told(found.document)
+                    case Removed(found):
+                        yield Told(found.document, is_gone=True)
+                    case Disconnected(error=error):
+                        yield Unheard(f"the watch of {kind} has ended and begins again: {error}")
+                    case Unreadable():
+                        yield Unheard(f"{kind} {change}; it is left out")

@@ -6,11 +6,38 @@ Takes kinds, names and documents; returns documents and changes. Every failure i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from typing import Any, Protocol
 
 Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """All objects of a kind; what is not among them is gone. Shape: ``unread`` are told with the reason."""
+
+    documents: tuple[Document, ...]
+    unread: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One object that is new, has changed, or ``is_gone``; then the document is its last one."""
+
+    document: Document
+    is_gone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unheard:
+    """The server cannot be heard, or an object cannot be read. What is known may be old."""
+
+    reason: str
+
+
+ClusterEvent = Listed | Told | Unheard
 
 
 class LiveCluster(Protocol):
@@ -40,6 +67,10 @@ class LiveCluster(Protocol):
         self, kind: str, stop: Event, fields: str = "", namespace: str = ""
     ) -> Iterator[tuple[str, Document | None]]:
         """Yield each object's name and document now and after each change, None once it is gone."""
+        ...
+
+    def events(self, kind: str, stop: Event) -> Iterator[ClusterEvent]:
+        """Yield the objects of a kind, then each change, until ``stop``. Raises: BadInput."""
         ...
 
 

@@ -38,6 +38,7 @@ SUBCOMMANDS: Final = frozenset(
         "plan",
         "policy",
         "show",
+        "top",
         "validate",
     )
 )

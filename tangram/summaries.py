@@ -8,6 +8,7 @@ from typing import Final
 SUMMARIES: Final[Mapping[str, str]] = {
     "demo": "follow a claim from hardware to what a container gets, on a simulated machine",
     "show": "show what a node publishes",
+    "top": "show who holds which GPUs and NICs of a node or a cluster, and what is free",
     "allocate": "allocate claims from files, or say why they do not fit (exit status 1)",
     "validate": "judge claims, templates, classes and pods in files (exit status 2: one has an error)",
     "conformance": "run case files against this core (exit status 1: some failed, 3: some are unsupported)",

@@ -19,6 +19,7 @@ from agent.inventory.numbers.number_file import NumberFile, folder_of
 from agent.inventory.numbers.numbering import Numbering, in_pci_order
 from agent.policy.effect_file import EffectFile, Stored
 from scheduler_core.model.names import DEFAULT_DRIVER
+from scheduler_core.model.pool import Pool
 from tangram.cluster_options import add_cluster, check_cluster
 from tangram.errors import bad_argument
 from tangram.face import DONE, Face, Subparsers, add_command
@@ -158,6 +159,13 @@ def shown_of(readers: Readers, node: str, driver: str) -> Shown:
 def described(inventory: Inventory, driver: str) -> Shown:
     """Describe what can be prepared on a node without an operator."""
     return Shown(inventory, describe(offered(inventory), driver))
+
+
+def simulated_pool(node: str, face: Face) -> Pool:
+    """Return what a simulated machine publishes. Raises: BadInput."""
+    with throwaway_folder() as folder:
+        machine = face.machines.simulated(node, folder / "machine")
+        return shown_of(machine.machine.readers, machine.name, DEFAULT_DRIVER).devices.pool
 
 
 @contextmanager

@@ -55,6 +55,13 @@ class Output:
             self._print(pictures)
         self.text("\n".join(line.rstrip() for line in drawn.get().splitlines()))
 
+    def again(self, *pictures: RenderableType) -> None:
+        """Print pictures in the place of what the terminal shows; in a file, below what is there."""
+        if self.console.is_terminal:
+            self.console.clear()
+        self.show(*pictures)
+        sys.stdout.flush()
+
     def _print(self, pictures: Iterable[RenderableType]) -> None:
         for picture in pictures:
             self.console.print(picture)

@@ -1,0 +1,136 @@
+"""``tangram top``: who holds which GPUs and NICs of a node or a cluster, and what is free."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from rich.console import RenderableType
+
+from scheduler_core.codec.documents import InvalidDocument
+from scheduler_core.frontends.objects import pods_by_claim
+from scheduler_core.frontends.occupancy.narrowing import of_namespace, on_nodes
+from scheduler_core.frontends.occupancy.to_json import cluster_json
+from scheduler_core.frontends.occupancy.values import ClusterOccupancy
+from scheduler_core.frontends.occupancy.view import OccupancyView
+from scheduler_core.state.cluster_state import ClusterState
+from tangram.cluster_options import add_cluster, check_cluster
+from tangram.documents import read_documents
+from tangram.errors import BadInput, bad_argument
+from tangram.face import DONE, Face, Subparsers, add_command
+from tangram.live_cluster import Listed
+from tangram.objects import read_objects
+from tangram.pictures.occupancy.cluster import occupancy_picture
+from tangram.program.streams import complain
+from tangram.summaries import SUMMARIES
+from tangram.top_cluster import KINDS, TopCluster
+
+_EXAMPLE: Final = """tangram top --cluster
+  tangram top --cluster node-1 -n team-a --watch
+  tangram top -f slices.yaml -f claims.yaml -o wide
+
+Each memory slice of a GPU is one sign: . is free, x is unusable, a letter is a claim that holds it.
+FRAG is the part of the room for further partitions that is lost by where the held ones are.
+docs/top.md explains everything that is shown."""
+
+
+def add(parsers: Subparsers) -> None:
+    """Add the subcommand."""
+    parser = add_command(
+        parsers,
+        "top",
+        SUMMARIES["top"],
+        _EXAMPLE,
+        _run,
+        wide="with all that fits, models, places in the node",
+    )
+    parser.add_argument("nodes", nargs="*", metavar="NODE", help="only these nodes; default: all")
+    parser.add_argument(
+        "-f",
+        "--file",
+        action="append",
+        metavar="FILE",
+        dest="files",
+        help="slices and allocated claims in YAML or JSON; - for standard input; may be repeated",
+    )
+    parser.add_argument(
+        "--node", metavar="MACHINE", help="a shipped simulated machine, or the path of a node file"
+    )
+    add_cluster(parser, "what a cluster's API server has")
+    one = parser.add_mutually_exclusive_group()
+    one.add_argument(
+        "-n",
+        "--namespace",
+        metavar="NAME",
+        help="only devices of which this namespace's claims hold something",
+    )
+    one.add_argument("-A", "--all-namespaces", action="store_true", help="of all namespaces; the default")
+    parser.add_argument(
+        "--watch", action="store_true", help="with --cluster: draw it anew after each change, until Ctrl-C"
+    )
+
+
+def _run(options: Namespace, face: Face) -> int:
+    check_cluster(options, ("files", "node"), ("watch",))
+    if not (options.cluster or options.files or options.node):
+        raise bad_argument("top", None, "name --cluster, --file or --node")
+    if options.watch:
+        from tangram.commands import top_watch
+
+        return top_watch.watch(options, face)
+    found = narrowed(_of_cluster(options, face) if options.cluster else _of_files(options, face), options)
+    if options.json:
+        face.out.json(cluster_json(found))
+    else:
+        face.out.show(*pictures(found, options, face))
+    return DONE
+
+
+def narrowed(found: ClusterOccupancy, options: Namespace, *, is_first: bool = True) -> ClusterOccupancy:
+    """Return the part that the options ask for.
+
+    Raises: BadInput for a node that has nothing to show, at the first time: later it may come and go.
+    """
+    if options.nodes:
+        known = {one.name for one in found.nodes}
+        for name in options.nodes:
+            if is_first and name not in known:
+                raise bad_argument("NODE", name, "no slice of a device names this node")
+        found = on_nodes(found, options.nodes)
+    return of_namespace(found, options.namespace) if options.namespace else found
+
+
+def pictures(found: ClusterOccupancy, options: Namespace, face: Face) -> Iterator[RenderableType]:
+    """Draw an occupancy as the options ask for it."""
+    return occupancy_picture(found, namespace=options.namespace or "", is_wide=face.out.is_wide)
+
+
+def _of_cluster(options: Namespace, face: Face) -> ClusterOccupancy:
+    cluster, known = face.connect(options.kubeconfig, options.context), TopCluster()
+    for kind in KINDS:
+        for sentence in known.take(kind, Listed(cluster.list(kind))):
+            complain(sentence)
+    if not known.has_slices:
+        raise BadInput("the cluster holds no ResourceSlice: does a DRA driver run there?")
+    return known.occupancy()
+
+
+def _of_files(options: Namespace, face: Face) -> ClusterOccupancy:
+    documents = tuple(document for path in options.files or () for document in read_documents(path))
+    objects = read_objects(documents)
+    pools = []
+    if options.node:
+        from tangram.commands.show import simulated_pool
+
+        pools.append(simulated_pool(options.node, face))
+    elif not objects.composite_slices and not objects.v1_slices and not objects.reported:
+        raise BadInput(f"{', '.join(options.files)}: no ResourceSlice: nothing to show")
+    try:
+        cluster = objects.cluster()
+        pods = pods_by_claim(documents)
+    except InvalidDocument as error:
+        raise BadInput(str(error)) from error
+    state = ClusterState.of(replace(cluster, pools=(*cluster.pools, *pools)))
+    return OccupancyView(state).cluster(pods)

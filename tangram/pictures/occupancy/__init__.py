@@ -1,0 +1,1 @@
+"""Draws who holds which devices of a cluster: ``tangram top``."""
