@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from rich.console import RenderableType
-
 from scheduler_core.codec.documents import InvalidDocument
 from scheduler_core.frontends.objects import pods_by_claim
-from scheduler_core.frontends.occupancy.narrowing import of_namespace, on_nodes
 from scheduler_core.frontends.occupancy.to_json import cluster_json
 from scheduler_core.frontends.occupancy.values import ClusterOccupancy
 from scheduler_core.frontends.occupancy.view import OccupancyView
@@ -22,10 +18,10 @@ from tangram.errors import BadInput, bad_argument
 from tangram.face import DONE, Face, Subparsers, add_command
 from tangram.live_cluster import Listed
 from tangram.objects import read_objects
-from tangram.pictures.occupancy.cluster import occupancy_picture
 from tangram.program.streams import complain
 from tangram.summaries import SUMMARIES
-from tangram.top_cluster import KINDS, TopCluster
+from tangram.top.cluster import KINDS, TopCluster
+from tangram.top.shown import narrowed, pictures
 
 _EXAMPLE: Final = """tangram top --cluster
   tangram top --cluster node-1 -n team-a --watch
@@ -77,34 +73,15 @@ def _run(options: Namespace, face: Face) -> int:
     if not (options.cluster or options.files or options.node):
         raise bad_argument("top", None, "name --cluster, --file or --node")
     if options.watch:
-        from tangram.commands import top_watch
+        from tangram.top.watch import watch
 
-        return top_watch.watch(options, face)
+        return watch(options, face)
     found = narrowed(_of_cluster(options, face) if options.cluster else _of_files(options, face), options)
     if options.json:
         face.out.json(cluster_json(found))
     else:
         face.out.show(*pictures(found, options, face))
     return DONE
-
-
-def narrowed(found: ClusterOccupancy, options: Namespace, *, is_first: bool = True) -> ClusterOccupancy:
-    """Return the part that the options ask for.
-
-    Raises: BadInput for a node that has nothing to show, at the first time: later it may come and go.
-    """
-    if options.nodes:
-        known = {one.name for one in found.nodes}
-        for name in options.nodes:
-            if is_first and name not in known:
-                raise bad_argument("NODE", name, "no slice of a device names this node")
-        found = on_nodes(found, options.nodes)
-    return of_namespace(found, options.namespace) if options.namespace else found
-
-
-def pictures(found: ClusterOccupancy, options: Namespace, face: Face) -> Iterator[RenderableType]:
-    """Draw an occupancy as the options ask for it."""
-    return occupancy_picture(found, namespace=options.namespace or "", is_wide=face.out.is_wide)
 
 
 def _of_cluster(options: Namespace, face: Face) -> ClusterOccupancy:

@@ -1,4 +1,4 @@
-"""``tangram top``: who holds which devices, of files, machines and clusters; docs/top.md has what it prints."""
+"""``tangram top``: who holds which devices, of files, machines and clusters; docs/top.md shows the same."""
 
 from __future__ import annotations
 

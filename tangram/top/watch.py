@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from scheduler_core.frontends.occupancy.to_json import cluster_json
 from scheduler_core.frontends.occupancy.values import ClusterOccupancy
-from tangram.commands.top import narrowed, pictures
 from tangram.errors import BadInput
 from tangram.face import DONE, Face
 from tangram.live_cluster import ClusterEvent, LiveCluster
 from tangram.program.streams import complain
-from tangram.top_cluster import KINDS, TopCluster
+from tangram.top.cluster import KINDS, TopCluster
+from tangram.top.shown import narrowed, pictures
 
 
 class _Heard(NamedTuple):

@@ -1,0 +1,1 @@
+"""What ``tangram top`` reads of a running cluster, and what of it is shown."""
