@@ -1,5 +1,5 @@
 # Thin names only. The first target that needs Python makes .venv with a pinned uv and the locked packages.
-.PHONY: help demo test fault-matrix explore check format proto claim-life health-causes metrics-page dashboard-picture doctor-page explain-golden
+.PHONY: help demo test fault-matrix explore check format proto claim-life health-causes metrics-page dashboard-picture doctor-page explain-golden web-pictures
 VENV := .venv
 UV_VERSION := 0.13.8
 PYTHON ?= python3
@@ -19,6 +19,7 @@ help:
 	@echo "make proto   generate the Python code of proto/"
 	@echo "make claim-life     draw the life of a claim into docs/claim-life.md"
 	@echo "make dashboard-picture  draw the Grafana dashboard, with sample values, into docs/dashboard.svg"
+	@echo "make web-pictures   draw the pictures of docs/web.md in Chromium"
 	@echo "make metrics-page   write the programs' metrics into docs/metrics.md"
 	@echo "make doctor-page    write the findings of tangram doctor into docs/doctor.md"
 	@echo "make explain-golden write what tangram explain says in each situation, for tests and a page"
@@ -84,6 +85,9 @@ claim-life: $(VENV)/.ready
 
 dashboard-picture: $(VENV)/.ready
 	$(VENV)/bin/python hack/dashboard_picture.py
+
+web-pictures: $(VENV)/.ready
+	$(VENV)/bin/python hack/web_pictures.py
 
 health-causes: $(VENV)/.ready
 	$(VENV)/bin/python hack/health_causes.py

@@ -179,6 +179,11 @@ class Cluster:
             self.pods,
         )
 
+    @property
+    def page_kinds(self) -> tuple[Followed, ...]:
+        """Return what the page shows, in the same order. Nobody else may follow these at the same time."""
+        return (self.classes, self.nodes, self.slices, self.claims, self.pods)
+
     def refresh(self) -> None:
         """Read all claims as they are at the server now. Raises: WriteFailed."""
         found = _asked(lambda: self._api.list(RESOURCE_CLAIMS))

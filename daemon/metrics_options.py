@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 
@@ -65,12 +64,5 @@ def read_options(given: argparse.Namespace) -> MetricsOptions | None:
         "everybody who reaches it may read it"
     )
     shown = f"{address.host}:{address.port}"
-    require(chosen is not None or _is_loopback(address.host), "--metrics-address", shown, rule)
+    require(chosen is not None or address.is_loopback, "--metrics-address", shown, rule)
     return MetricsOptions(address, certificate, key, chosen == TOKEN)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -9,23 +9,20 @@ So a kubelet's probe asks over a unix socket in a folder of the pod, where only 
 from __future__ import annotations
 
 import logging
-import ssl
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from random import random
-from socket import AF_INET, AF_INET6
-from socketserver import ThreadingMixIn, UnixStreamServer
+from socketserver import UnixStreamServer
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
-from daemon.authorization import Access, Authorization
+from daemon.authorization import Access
 from daemon.backoff import Backoff
+from daemon.bounded_server import OPEN, AddressServer, Bounded, Protection
 from daemon.connections import LONGEST_S, Connections
 from daemon.metrics.registry import Registry
 
@@ -52,22 +49,6 @@ Changes = Mapping[str, Callable[[str], Answer]]
 _NO_CHANGES: Final[Changes] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Protection:
-    """How an address is protected.
-
-    Shape: ``context`` returns the TLS settings for a new connection, None while there are none; itself None
-           for plain HTTP. ``authorization`` judges who asks for metrics, None where everybody may.
-    """
-
-    context: Callable[[], ssl.SSLContext | None] | None = None
-    authorization: Authorization | None = None
-
-
-OPEN: Final = Protection()
-"""For whoever reaches the address."""
-
-
 def answers_of(
     metrics: Registry,
     idle_s: Callable[[], float],
@@ -86,63 +67,15 @@ def answers_of(
     }
 
 
-class _Bounded(ThreadingMixIn):
-    """A thread for each connection, a bounded number of them, none for long.
-
-    Whatever clients do, it is neither a thread too many nor a line in the log.
-    """
-
-    daemon_threads = True
-    answers: Answers
-    connections: Connections
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Give a connection a thread."""
-        self.connections.add(request)
-        super().process_request(request, client_address)
-
-    def shutdown_request(self, request: Any) -> None:
-        """Close a connection that is served, or could not be."""
-        self.connections.remove(request)
-        super().shutdown_request(request)  # type: ignore[misc]  # the server that this is mixed into has it
-
-    def service_actions(self) -> None:
-        """Close connections whose time is over. Called several times a second."""
-        self.connections.drop_overdue()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - as the base has it
-        """Log an answer that failed; a client that went away or was closed is no news."""
-        if not isinstance(sys.exception(), OSError):
-            _log.exception("a question about this program was not answered")
-
-
-class _AddressServer(_Bounded, HTTPServer):
+class _AddressServer(AddressServer):
     changes = _NO_CHANGES
-    allow_reuse_port = True  # during a rolling update two pods share the host's address for a moment
 
     def __init__(self, address: tuple[str, int], answers: Answers, protection: Protection = OPEN) -> None:
         self.answers = answers
-        self.protection = protection
-        self.connections = Connections(time.monotonic)
-        self.address_family = AF_INET6 if ":" in address[0] else AF_INET
-        super().__init__(address, _Handler)
-
-    def get_request(self) -> tuple[Any, Any]:
-        """Accept a connection; the thread that serves it makes the handshake. Raises: OSError."""
-        plain, address = super().get_request()
-        if self.protection.context is None:
-            return plain, address
-        try:
-            context = self.protection.context()
-            if context is None:
-                raise OSError("there is no certificate yet")
-            return context.wrap_socket(plain, server_side=True, do_handshake_on_connect=False), address
-        except BaseException:
-            plain.close()
-            raise
+        super().__init__(address, _Handler, protection, Connections(time.monotonic))
 
 
-class _SocketServer(_Bounded, UnixStreamServer):
+class _SocketServer(Bounded, UnixStreamServer):
     protection = OPEN
 
     def __init__(self, path: Path, answers: Answers, changes: Changes) -> None:

@@ -86,15 +86,33 @@ class _InForm(argparse.Action):
         namespace.json = namespace.output in PROGRAMS_FORMS
 
 
+class _InFormOrFile(_InForm):
+    """``-o FORM`` and ``-o FILE`` of a command that writes a file."""
+
+    def __call__(self, parser: object, namespace: argparse.Namespace, form: Any, _as: object = None) -> None:
+        if form in PROGRAMS_FORMS:
+            super().__call__(parser, namespace, form)
+        else:
+            namespace.file = form
+
+
 Subparsers = Any  # argparse's class of this is private
 
 
 def add_command(
-    parsers: Subparsers, name: str, summary: str, example: str, command: Command, *, wide: str = ""
+    parsers: Subparsers,
+    name: str,
+    summary: str,
+    example: str,
+    command: Command,
+    *,
+    wide: str = "",
+    file: str = "",
 ) -> Parser:
     """Add a subcommand that takes ``--json`` and ``-o``; its help ends with the example.
 
-    Shape: ``wide`` says what its pictures show more with ``-o wide``, empty where that is nothing.
+    Shape: ``wide`` says what its pictures show more with ``-o wide``, empty where that is nothing; ``file``
+           what it writes with ``-o FILE``, empty where it writes none.
     """
     parser: Parser = parsers.add_parser(
         name,
@@ -106,6 +124,10 @@ def add_command(
     told = f"print the value as JSON or YAML{f', or {wide}' if wide else ''}: {', '.join(forms)}"
     one = parser.add_mutually_exclusive_group()
     one.add_argument("--json", action=_InForm, nargs=0, help="print one JSON value; messages are JSON too")
-    one.add_argument("-o", "--output", action=_InForm, choices=forms, metavar="FORM", help=told)
-    parser.set_defaults(command=command, json=False, output="")
+    if file:
+        told = f"{file}; or print the value as JSON or YAML: {', '.join(PROGRAMS_FORMS)}"
+        one.add_argument("-o", "--output", action=_InFormOrFile, metavar="FILE", help=told)
+    else:
+        one.add_argument("-o", "--output", action=_InForm, choices=forms, metavar="FORM", help=told)
+    parser.set_defaults(command=command, json=False, output="", file="")
     return parser

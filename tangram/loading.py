@@ -16,6 +16,7 @@ from tangram.errors import BadInput, NoAnswer
 
 if TYPE_CHECKING:
     from agent.hardware.ports import Machine
+    from controller.api import Cluster as FollowedCluster
     from plugin.kubelet.server import Running
     from plugin.options import Options
     from tangram.clusters import ClusterReader
@@ -37,6 +38,8 @@ SUBCOMMANDS: Final = frozenset(
         "pending",
         "plan",
         "policy",
+        "report",
+        "serve",
         "show",
         "top",
         "validate",
@@ -95,6 +98,16 @@ def open_mendable(kubeconfig: Path | None, context: str | None) -> MendableClust
     from tangram.api import open_mendable as opened
 
     return opened(kubeconfig, context)
+
+
+def open_followed(kubeconfig: Path | None, context: str | None, driver: str) -> FollowedCluster:
+    """Return the cluster of a kubeconfig, for watching it; nothing is sent yet. Raises: BadInput."""
+    from controller.api import Cluster, Unreachable
+
+    try:
+        return Cluster.connect(kubeconfig, context, driver)
+    except Unreachable as error:
+        raise BadInput(str(error)) from error
 
 
 def face(form: str) -> Face:

@@ -1,0 +1,1 @@
+"""What the page shows, as one JSON value: from the occupancy of a cluster and the pods that wait."""

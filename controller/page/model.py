@@ -1,0 +1,41 @@
+"""What is known of a cluster, asked for the value of the page. Takes a ``ClusterSeen``; for one thread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from controller.page.value import About, Point, fragmentation_of, page_value, use_of
+from controller.page.waiting import waiting_pods
+from controller.state.cluster_seen import ClusterSeen
+from scheduler_core.engine.engine import Engine
+from scheduler_core.frontends.occupancy.view import OccupancyView
+
+_NOBODY: Final[Mapping[str, str]] = {}
+
+
+class PageModel:
+    """Gives values of the page. What was read of a pool is kept until the pool changes."""
+
+    def __init__(self, seen: ClusterSeen) -> None:
+        self._seen = seen
+        self._view = OccupancyView(seen.devices)
+        self._engine = Engine(seen.devices)
+
+    def value(
+        self, about: About, told: Mapping[str, str] = _NOBODY, history: Sequence[Point] = ()
+    ) -> dict[str, Any]:
+        """Return the value now. Shape: ``told`` has reasons of waiting pods that are known, by UID."""
+        seen = self._seen
+        pods = {
+            claim.ref: tuple(one.name for one in claim.consumers if one.resource == "pods")
+            for claim in seen.claims.values()
+        }
+        notes = (*about.notes, *seen.problems.values(), *seen.node_problems.values())
+        about = About(about.title, about.made, about.is_live, notes)
+        return page_value(about, self._view.cluster(pods), waiting_pods(seen, self._engine, told), history)
+
+    def point(self, at: float) -> Point:
+        """Return the use of the cluster now. Units: ``at`` seconds since 1970."""
+        occupancy = self._view.cluster()
+        return Point(at, use_of(occupancy), fragmentation_of(occupancy))

@@ -1,0 +1,149 @@
+// Small builders of HTML and SVG, and the drawing of one device: a bar of memory slices.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name === "on") for (const [event, act] of Object.entries(value)) element.addEventListener(event, act);
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== ""));
+  return element;
+}
+
+const el = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
+const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+
+const linkOf = (pod) => `#pod=${encodeURIComponent(pod)}`;
+
+// The pattern over a fill tells namespaces apart without colour.
+function marks(pattern, x, y, width, height) {
+  const lines = [];
+  const add = (d) => lines.push(d);
+  const step = 9;
+  if (pattern === "slash" || pattern === "cross") {
+    for (let at = step / 2; at < width + height; at += step) {
+      const [x1, y1] = at <= width ? [x + at, y] : [x + width, y + at - width];
+      const [x2, y2] = at <= height ? [x, y + at] : [x + at - height, y + height];
+      add(`M${x1} ${y1}L${x2} ${y2}`);
+    }
+  }
+  if (pattern === "back" || pattern === "cross") {
+    for (let at = step / 2; at < width + height; at += step) {
+      const [x1, y1] = at <= width ? [x + width - at, y] : [x, y + at - width];
+      const [x2, y2] = at <= height ? [x + width, y + at] : [x + width - at + height, y + height];
+      add(`M${x1} ${y1}L${x2} ${y2}`);
+    }
+  }
+  if (pattern === "bars") for (let at = step / 2; at < width; at += step) add(`M${x + at} ${y}V${y + height}`);
+  if (pattern === "dots") {
+    for (let row = 4; row < height; row += 8) for (let at = 4; at < width; at += 8) add(`M${x + at} ${y + row}h.1`);
+  }
+  if (!lines.length) return null;
+  const cap = pattern === "dots" ? { "stroke-width": 2.6, "stroke-linecap": "round" } : {};
+  return svg("path", { class: "mark", d: lines.join(""), ...cap });
+}
+
+function signPicture(namespace) {
+  const sign = signOf(namespace);
+  return svg(
+    "svg",
+    { class: "sign", viewBox: "0 0 26 20", role: "img", "aria-label": `sign ${sign.letter}` },
+    svg("rect", { class: `held f${sign.hue}`, x: 0.5, y: 0.5, width: 25, height: 19, rx: 4 }),
+    marks(sign.pattern, 1, 1, 24, 18),
+    letter(sign.letter, 13, 14.5, sign.hue),
+  );
+}
+
+// A letter keeps its own ground under it, so that no pattern crosses it.
+function letter(text, x, y, hue) {
+  const width = 8 + 6.5 * text.length;
+  const ground = svg("rect", { class: `f${hue}`, x: x - width / 2, y: y - 11, width, height: 14, rx: 3 });
+  return svg("g", {}, ground, svg("text", { class: "strong", x, y, "text-anchor": "middle" }, text));
+}
+
+const fits = (text, width) => text.length * 6.7 + 8 <= width;
+
+// One held part of a device. Several claims that share it lie side by side.
+function heldPart(device, cut, x, y, width, height, isSmall) {
+  const parts = cut.holders.map((claim, index) => {
+    const wide = width / cut.holders.length;
+    return onePart(device, cut, claim, x + index * wide, y, wide, height, isSmall);
+  });
+  return svg("g", {}, ...parts);
+}
+
+function onePart(device, cut, claim, x, y, width, height, isSmall) {
+  const sign = signOf(namespaceOf(claim));
+  const shape = svg("rect", { class: `held f${sign.hue}`, x: x + 1, y: y + 1, width: width - 2, height: height - 2, rx: isSmall ? 2 : 4 });
+  const inner = marks(sign.pattern, x + 2, y + 2, Math.max(0, width - 4), height - 4);
+  const dims = isShown(claim) ? "" : "other";
+  if (isSmall) return svg("g", { class: dims }, shape, width >= 9 ? smallLetter(sign, x + width / 2, y + height - 4) : inner);
+  const words = heldWords(sign, cut, claim, x, y, width, height);
+  const pod = podsOf(claim)[0];
+  const label = `${holderText(claim)}: ${cut.label} of ${device.name}${rangeText(device, cut)}`;
+  const classes = `${dims} ${isChosen(claim) ? "chosen" : ""}`;
+  return svg("a", { href: linkOf(pod ?? claim), "aria-label": label, class: classes }, svg("title", {}, label), shape, inner, words);
+}
+
+const smallLetter = (sign, x, y) => svg("text", { class: "tiny strong", x, y, "text-anchor": "middle" }, sign.letter);
+
+function heldWords(sign, cut, claim, x, y, width, height) {
+  const first = `${sign.letter}  ${cut.label}`;
+  const second = holderText(claim);
+  const ground = (text, row) =>
+    svg("rect", { class: `f${sign.hue}`, x: x + 6, y: row - 11, width: Math.min(width - 10, text.length * 6.9 + 6), height: 14, rx: 3 });
+  if (!fits(first, width - 6)) return letter(sign.letter, x + width / 2, y + height / 2 + 4, sign.hue);
+  const text = (words, row, kind) => svg("g", {}, ground(words, row), svg("text", { class: kind, x: x + 9, y: row }, words));
+  if (height < 34) return text(first, y + height / 2 + 4, "strong");
+  const shown = fits(second, width - 6) ? second : shortened(second, width - 6);
+  return svg("g", {}, text(first, y + height / 2 - 3, "strong"), text(shown, y + height / 2 + 12, ""));
+}
+
+function shortened(text, width) {
+  const most = Math.max(1, Math.floor((width - 8) / 6.7) - 1);
+  return `${text.slice(0, most)}…`;
+}
+
+function rangeText(device, cut) {
+  if (device.cells <= 1) return "";
+  if (device.kind === "nic") return "";
+  if (cut.size === 1) return `, memory slice ${cut.start}`;
+  return `, memory slices ${cut.start} to ${cut.start + cut.size - 1}`;
+}
+
+// A bar of memory slices: free ones with a dotted edge, held ones as the sign of their namespace.
+function bar(device, x, y, width, height, isSmall) {
+  const cell = width / device.cells;
+  const taken = new Set(device.cuts.flatMap((cut) => [...Array(cut.size).keys()].map((step) => cut.start + step)));
+  const drawn = svg("g", {});
+  for (let index = 0; index < device.cells; index += 1) {
+    if (taken.has(index)) continue;
+    const left = x + index * cell;
+    const isLost = device.unusable.includes(index);
+    const size = { x: left + 1, y: y + 1, width: cell - 2, height: height - 2, rx: isSmall ? 2 : 4 };
+    drawn.append(svg("rect", { class: isLost ? "lost" : "free", ...size }));
+    if (isLost) drawn.append(svg("path", { class: "cross", d: `M${left + 3} ${y + 3}L${left + cell - 3} ${y + height - 3}M${left + cell - 3} ${y + 3}L${left + 3} ${y + height - 3}` }));
+    if (isLost) continue;
+    if (!isSmall && cell >= 22) drawn.append(svg("text", { class: "tiny soft", x: left + cell / 2, y: y + height / 2 + 3.5, "text-anchor": "middle" }, device.cells > 1 ? String(index) : "free"));
+  }
+  for (const cut of device.cuts) drawn.append(heldPart(device, cut, x + cut.start * cell, y, cut.size * cell, height, isSmall));
+  if (device.health.length) drawn.append(svg("rect", { class: "ill", x, y, width, height, rx: 5 }));
+  return drawn;
+}
+
+// The bar of a device in the row of its node.
+function strip(device) {
+  const width = Math.max(26, device.cells * 9.6);
+  const mark = device.health.length ? 12 : 0;
+  const use = device.total ? `${device.used} of ${device.total} in use` : device.cuts.length ? "in use" : "free";
+  const text = `${device.name}: ${use}${device.health.length ? ", not healthy" : ""}`;
+  return svg(
+    "svg",
+    { width: width + mark, height: 20, viewBox: `0 0 ${width + mark} 20`, role: "img", "aria-label": text },
+    svg("title", {}, text),
+    bar(device, 0.5, 0.5, width - 1, 19, true),
+    mark ? svg("text", { class: "strong bad", x: width + 5, y: 15 }, "!") : null,
+  );
+}

@@ -1,0 +1,1 @@
+"""The page of who holds what, from files or a running cluster."""

@@ -1,0 +1,98 @@
+"""Occupancy as the page has it: bars of cells, cuts and their holders."""
+
+from __future__ import annotations
+
+import json
+
+import page_objects
+import pytest
+
+from scheduler_core.codec.documents import Document
+from tangram.commands.report import page_of
+from tangram.page.file_cluster import FileCluster
+
+
+def value(*objects):
+    cluster = FileCluster(Document(f"object {at}", one) for at, one in enumerate(objects))
+    return page_of(cluster, page_objects.DRIVER, "a cluster")
+
+
+@pytest.fixture(scope="module")
+def small():
+    return value(*page_objects.small_cluster())
+
+
+def device(found, node, name):
+    nodes = {one["name"]: one for one in found["nodes"]}
+    return next(one for one in (*nodes[node]["gpus"], *nodes[node]["nics"]) if one["name"] == name)
+
+
+def test_it_is_json(small):
+    assert json.loads(json.dumps(small)) == small
+
+
+def test_partitions_are_cuts_of_their_gpu(small):
+    gpu = device(small, "dgx-1", "gpu-2")
+    assert gpu["cells"] == 8
+    assert gpu["cuts"] == [
+        {"start": 0, "size": 4, "label": "3g.20gb", "holders": ["recsys/rank-0-gpu"]},
+        {"start": 4, "size": 1, "label": "1g.5gb", "holders": ["recsys/rank-1-gpu"]},
+        {"start": 6, "size": 1, "label": "1g.5gb", "holders": ["vision/infer-0-gpu"]},
+    ]
+    assert (gpu["used"], gpu["unusable"]) == (6, [7])
+
+
+def test_a_whole_gpu_is_one_cut_and_a_vf_a_cut_of_its_nic(small):
+    (cut,) = device(small, "dgx-1", "gpu-0")["cuts"]
+    assert cut == {"start": 0, "size": 8, "label": "whole GPU", "holders": ["research/train-0-gpu"]}
+    cuts = device(small, "dgx-1", "nic-0000-0c-00-0")["cuts"]
+    assert [(one["start"], one["label"]) for one in cuts] == [(0, "VF 0"), (1, "VF 1")]
+
+
+def test_a_device_says_what_leads_to_it(small):
+    assert device(small, "dgx-1", "gpu-2")["place"] == [
+        "NUMA node 1, pci0000:40",
+        "root port 0000:40:01.1",
+        "switch 0000:41:00.0",
+    ]
+
+
+def test_nodes_add_up_their_memory_slices_and_namespaces_what_they_hold(small):
+    assert [(one["used"], one["total"]) for one in small["nodes"]] == [(33, 64), (8, 64)]
+    assert sum(one["used"] for one in small["namespaces"]) == 41
+    assert {one["namespace"]: one["vfs"] for one in small["namespaces"]} == {
+        "recsys": 0,
+        "research": 2,
+        "speech": 0,
+        "vision": 1,
+    }
+
+
+def test_pods_that_wait_have_a_reason(small):
+    assert [(one["namespace"], one["name"], one["reason"]) for one in small["waiting"]] == [
+        ("speech", "tts-0", "node dgx-1 has its devices free: they are not allocated yet"),
+        (
+            "vision",
+            "infer-9",
+            "2 nodes: claim vision/infer-9-gpu request device: no device of node dgx-1 matches its class "
+            "and selectors (node dgx-1)",
+        ),
+    ]
+
+
+def test_a_pod_without_its_claim_waits_for_it():
+    found = value(*page_objects.small_node("n"), page_objects.pod("team", "first", "missing"))
+    assert [one["reason"] for one in found["waiting"]] == ["claim missing does not exist yet"]
+
+
+def test_a_tainted_gpu_is_not_healthy():
+    node, one = page_objects.small_node("n")
+    taint = {"key": "tangram.dev/xid", "value": "79", "effect": "NoSchedule"}
+    one["spec"]["devices"][0]["taints"] = [taint]
+    (gpu,) = value(node, one)["nodes"][0]["gpus"]
+    assert gpu["health"] == [{"text": "tangram.dev/xid: 79", "effect": "NoSchedule"}]
+
+
+def test_a_cluster_without_anything_has_a_page():
+    found = value()
+    assert (found["nodes"], found["fragmentation"]["value"]) == ([], None)

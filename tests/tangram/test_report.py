@@ -1,0 +1,86 @@
+"""``tangram report`` writes the page into a file, or prints its value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import page_objects
+import pytest
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def objects(written: Callable[[str, str], Path]) -> Path:
+    return written("all.json", page_objects.as_list(page_objects.small_cluster()))
+
+
+def test_a_file_gets_the_page(tangram: Run, objects: Path, tmp_path: Path):
+    page = tmp_path / "report.html"
+    answer = tangram("report", "-f", objects, "-o", page)
+    assert (answer.status, answer.err) == (0, "")
+    assert answer.out == f"wrote {page}: 2 nodes, 2 waiting pods\n"
+    assert page.read_text().startswith("<!DOCTYPE html>")
+
+
+def test_standard_output_gets_it_too(tangram: Run, objects: Path):
+    assert tangram("report", "-f", objects, "-o", "-").out.startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize("form", [("--json",), ("-o", "json")])
+def test_programs_get_the_value_of_the_page(tangram: Run, objects: Path, form: tuple[str, ...]):
+    value = tangram("report", "-f", objects, *form).json
+    assert [one["name"] for one in value["nodes"]] == ["dgx-1", "dgx-2"]
+    assert len(value["waiting"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "report: say what to show: --cluster, or --file FILE"),
+        (("-f", "FILE"), "--output: must be given: the file for the page, or - for standard output"),
+        (("--cluster", "-f", "FILE", "-o", "x"), "has no effect with --cluster"),
+    ],
+)
+def test_wrong_options_get_one_message_and_write_nothing(
+    tangram: Run, objects: Path, arguments: tuple[str, ...], message: str
+):
+    answer = tangram("report", *(str(objects) if one == "FILE" else one for one in arguments))
+    assert (answer.status, answer.out) == (2, "")
+    assert message in answer.err
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({"kind": "Pod", "metadata": {}}, "Pod: metadata.name must be given"),
+        ({"metadata": {"name": "x"}}, "must be an object with kind and metadata"),
+        ({"kind": ["Pod"], "metadata": {"name": "x"}}, "must be an object with kind and metadata"),
+        (
+            {"kind": "List", "items": [{"kind": "Node", "metadata": {"name": "x"}}] * 2},
+            "Node x: is given twice",
+        ),
+    ],
+)
+def test_a_document_that_is_no_object_is_named(
+    tangram: Run, written: Callable[[str, str], Path], document: object, message: str
+):
+    answer = tangram("report", "-f", written("bad.json", json.dumps(document)), "-o", "-")
+    assert (answer.status, answer.out) == (2, "")
+    assert message in answer.err
+
+
+def test_a_pod_of_the_controller_has_the_reason_that_the_controller_gives(tangram: Run, written):
+    node, published = page_objects.small_node("n")
+    node["metadata"]["labels"] = {"tangram.dev/allocator": "controller"}
+    published["spec"]["devices"][0]["taints"] = [
+        {"key": "tangram.dev/allocator", "value": "controller", "effect": "NoSchedule"}
+    ]
+    claim, pod = page_objects.waiting("team", "first", "gpu")
+    pod["spec"]["schedulingGates"] = [{"name": "tangram.dev/allocate"}]
+    objects = [node, published, page_objects.device_class("gpu"), claim, pod]
+    value = tangram("report", "-f", written("all.json", page_objects.as_list(objects)), "--json").json
+    assert [one["reason"] for one in value["waiting"]] == ["gets devices on n as soon as the controller runs"]
