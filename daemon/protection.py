@@ -6,8 +6,8 @@ import logging
 import time
 
 from daemon.authorization import Authorization, Review
-from daemon.bounded_server import Protection
 from daemon.metrics_options import MetricsOptions
+from daemon.serving.bounded_server import Protection
 from daemon.tls import CertificateFiles
 
 _log = logging.getLogger(__name__)

@@ -22,9 +22,9 @@ from typing import Final
 
 from daemon.authorization import Access
 from daemon.backoff import Backoff
-from daemon.bounded_server import OPEN, AddressServer, Bounded, Protection
-from daemon.connections import LONGEST_S, Connections
 from daemon.metrics.registry import Registry
+from daemon.serving.bounded_server import OPEN, AddressServer, Bounded, Protection
+from daemon.serving.connections import LONGEST_S, Connections
 
 _PLAIN: Final = "text/plain; version=0.0.4; charset=utf-8"
 _LONGEST_CHANGE: Final = 64  # bytes

@@ -1,6 +1,6 @@
 """Draws the pictures of docs/web.md: the page of a made-up cluster in Chromium, narrow and wide.
 
-``make web-pictures``. The pictures are not compared by any test: each version of a browser draws other pixels.
+``make web-pictures`` runs it. No test compares the pictures: each version of a browser draws other pixels.
 """
 
 from __future__ import annotations

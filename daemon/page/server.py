@@ -20,10 +20,10 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from daemon.authorization import Access
-from daemon.bounded_server import OPEN, AddressServer, Protection
-from daemon.connections import Connections
 from daemon.page.document import document, policy_of_page
 from daemon.page.hub import Ended, Hub, changes, event
+from daemon.serving.bounded_server import OPEN, AddressServer, Protection
+from daemon.serving.connections import Connections
 
 PAGE: Final = "/"
 _PATHS: Final = (PAGE, "/value.json", "/events")

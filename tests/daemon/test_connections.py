@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agent.publishing.metrics import Metrics
-from daemon.connections import LONGEST_S, MOST, Connection, Connections, in_the_way, overdue
+from daemon.serving.connections import LONGEST_S, MOST, Connection, Connections, in_the_way, overdue
 from daemon.status_server import answers_of, served_when_free, serving, serving_probes
 
 REQUEST = b"GET /healthz HTTP/1.0\r\n\r\n"

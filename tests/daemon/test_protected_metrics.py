@@ -13,7 +13,7 @@ from webhook_clients import authority, pair, trusting
 
 from agent.publishing.metrics import Metrics
 from daemon.authorization import Access, Authorization
-from daemon.bounded_server import Protection
+from daemon.serving.bounded_server import Protection
 from daemon.status_server import answers_of, serving
 from daemon.tls import CertificateFiles
 

@@ -7,10 +7,10 @@ import json
 import pytest
 
 from daemon.authorization import Access, Authorization
-from daemon.bounded_server import Protection
 from daemon.page.document import policy_of_page
 from daemon.page.hub import Hub
 from daemon.page.server import bearer, is_loopback_host, serving_page
+from daemon.serving.bounded_server import Protection
 
 VALUE = {"title": "a cluster", "nodes": [], "live": True}
 

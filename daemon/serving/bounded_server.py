@@ -13,7 +13,7 @@ from socketserver import ThreadingMixIn
 from typing import Any, Final
 
 from daemon.authorization import Authorization
-from daemon.connections import Connections
+from daemon.serving.connections import Connections
 
 _log = logging.getLogger(__name__)
 
