@@ -18,8 +18,8 @@ from chromium import page_of, real_chromium  # noqa: E402
 from daemon.page.hub import Hub  # noqa: E402
 from daemon.page.server import serving_page  # noqa: E402
 from scheduler_core.codec.documents import Document  # noqa: E402
-from tangram.commands.report import page_of as value_of  # noqa: E402
 from tangram.page.file_cluster import FileCluster  # noqa: E402
+from tangram.page.report import page_of as value_of  # noqa: E402
 
 _FOLDER: Final = ROOT / "docs/pictures"
 _SHOTS: Final = (

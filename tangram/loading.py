@@ -45,13 +45,15 @@ SUBCOMMANDS: Final = frozenset(
         "validate",
     )
 )
+_ELSEWHERE: Final = {"report": "tangram.page.report", "serve": "tangram.page.serve"}
+"""Where subcommands are that share more with each other than with the rest."""
 
 
 def subcommand(name: str) -> Callable[[Subparsers], None] | None:
     """Return what adds a subcommand with its options to the parser; None where there is none of the name."""
     if name not in SUBCOMMANDS:
         return None
-    add: Callable[[Subparsers], None] = import_module(f"tangram.commands.{name}").add
+    add: Callable[[Subparsers], None] = import_module(_ELSEWHERE.get(name, f"tangram.commands.{name}")).add
     return add
 
 

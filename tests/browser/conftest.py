@@ -13,8 +13,8 @@ from playwright.sync_api import Browser
 
 from daemon.page.document import document
 from scheduler_core.codec.documents import Document
-from tangram.commands.report import page_of
 from tangram.page.file_cluster import FileCluster
+from tangram.page.report import page_of
 
 
 @pytest.fixture(scope="session")

@@ -13,8 +13,8 @@ from playwright.sync_api import Browser, expect
 from daemon.page.hub import Hub
 from daemon.page.server import serving_page
 from scheduler_core.codec.documents import Document
-from tangram.commands.report import page_of as value_of
 from tangram.page.file_cluster import FileCluster
+from tangram.page.report import page_of as value_of
 
 pytestmark = pytest.mark.browser
 
