@@ -1,7 +1,8 @@
 """Draws what is cut from a GPU, as KEP-4815 does: a column per memory slice, a row per profile.
 
 Takes a pool and the holders of its devices. Returns one layout and its picture per source that has memory
-slices. It reads counted dimensions only, so it draws both dialects.
+slices. It reads counted dimensions only, so it draws both dialects. Where a row has nothing of its own, a
+memory slice is *free*, *used* by another row, or *unusable*: nobody holds it, and nothing that takes it fits.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Final
 
 from rich.text import Text
 
+from scheduler_core.books.ledger import Ledger
 from scheduler_core.model.device import Device, DeviceName, SourceName
 from scheduler_core.model.names import counter_spelling, domain_and_identifier
 from scheduler_core.model.pool import Pool
@@ -36,11 +38,12 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """One source: how many memory slices it has, and what is cut from it, by start."""
+    """One source: how many memory slices it has, what is cut from it, by start, and which are free."""
 
     source: str
     length: int
     cuts: tuple[Cut, ...]
+    free: frozenset[int]
 
 
 def layouts(pool: Pool, held: Mapping[DeviceName, str], new: frozenset[DeviceName]) -> tuple[Layout, ...]:
@@ -52,10 +55,31 @@ def layouts(pool: Pool, held: Mapping[DeviceName, str], new: frozenset[DeviceNam
         for source, slices in _slices(device, lengths):
             cut = Cut(label, holders, slices[0], len(slices), not new.isdisjoint(parts))
             found.setdefault(source, []).append(cut)
+    free = _free(pool, held, lengths) if found else {}
     return tuple(
-        Layout(str(source), lengths[source], tuple(sorted(cuts, key=lambda cut: (cut.start, cut.label))))
+        Layout(
+            str(source),
+            lengths[source],
+            tuple(sorted(cuts, key=lambda cut: (cut.start, cut.label))),
+            frozenset(free.get(source, ())),
+        )
         for source, cuts in found.items()
     )
+
+
+def _free(
+    pool: Pool, held: Mapping[DeviceName, str], lengths: Mapping[SourceName, int]
+) -> Mapping[SourceName, set[int]]:
+    """Return the memory slices of each source that a device takes which could still be allocated."""
+    ledger = Ledger(pool)
+    for name, holder in held.items():
+        ledger.record(name, holder)
+    found: dict[SourceName, set[int]] = {}
+    for device in pool.devices:
+        if ledger.admits(device.name):
+            for source, slices in _slices(device, lengths):
+                found.setdefault(source, set()).update(slices)
+    return found
 
 
 def _cut(pool: Pool, held: Mapping[DeviceName, str]) -> Iterator[tuple[Device, str, Sequence[DeviceName]]]:
@@ -100,24 +124,49 @@ def picture(layout: Layout, width: int) -> Text:
     drawn.append("|" + "|".join(head.center(cell) for head in heads) + "|\n" + rule)
     labels = sorted({(-cut.size, cut.label) for cut in layout.cuts})
     for colour, (_, label) in enumerate(labels):
-        row = [cut for cut in layout.cuts if cut.label == label]
-        drawn.append_text(_row(row, layout.length, cell, _COLOURS[colour % len(_COLOURS)]))
+        drawn.append_text(_row(layout, label, cell, _COLOURS[colour % len(_COLOURS)]))
         drawn.append(rule)
     drawn.rstrip()
     return drawn
 
 
-def _row(cuts: list[Cut], length: int, cell: int, colour: str) -> Text:
-    """Draw the cuts of one profile; the rest of the row is crossed out in steps of its size."""
+def _row(layout: Layout, label: str, cell: int, colour: str) -> Text:
+    """Draw the cuts of one profile, and what the rest of the row is, in steps of the profile's size."""
+    cuts = {cut.start: cut for cut in layout.cuts if cut.label == label}
+    usual = next(iter(cuts.values())).size
     row, at = Text("|"), 0
-    while at < length:
-        cut = next((cut for cut in cuts if cut.start == at), None)
-        following = min((cut.start for cut in cuts if cut.start > at), default=length)
-        size = cut.size if cut else min(cuts[0].size, following - at)
-        text = (cut.label if cut else "X").center(size * (cell + 1) - 1)[: size * (cell + 1) - 1]
-        row.append(text, style=_style(cut, colour)).append("|")
+    while at < layout.length:
+        cut = cuts.get(at)
+        size = cut.size if cut else _alike(layout, at, min(usual, _until_next(cuts, at, layout.length)))
+        width = size * (cell + 1) - 1
+        row.append(
+            (cut.label if cut else _word(layout, at, width)).center(width)[:width], _style(cut, colour)
+        )
+        row.append("|")
         at += size
     return row.append("\n")
+
+
+def _until_next(cuts: Mapping[int, Cut], at: int, length: int) -> int:
+    return min((start for start in cuts if start > at), default=length) - at
+
+
+def _alike(layout: Layout, at: int, most: int) -> int:
+    """Return how many memory slices from ``at`` on are in one state, at most so many."""
+    first = _state(layout, at)
+    return next((step for step in range(1, most) if _state(layout, at + step) != first), most)
+
+
+def _state(layout: Layout, index: int) -> tuple[str, str]:
+    """Return the word for a memory slice of which a row has nothing, and its sign for narrow cells."""
+    if any(cut.start <= index < cut.start + cut.size for cut in layout.cuts):
+        return "used", "#"
+    return ("free", ".") if index in layout.free else ("unusable", "x")
+
+
+def _word(layout: Layout, at: int, width: int) -> str:
+    word, sign = _state(layout, at)
+    return word if len(word) <= width else sign
 
 
 def _style(cut: Cut | None, colour: str) -> str:

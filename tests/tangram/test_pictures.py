@@ -1,4 +1,4 @@
-"""Pictures: the memory-slice diagram is the KEP's."""
+"""Pictures: the memory-slice diagram is the KEP's, with words for what a row has nothing of."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from tangram.pictures.sizes import markdown
 
 KEP_DIAGRAM = """
 | MemSlice 0 | MemSlice 1 | MemSlice 2 | MemSlice 3 | MemSlice 4 | MemSlice 5 | MemSlice 6 | MemSlice 7 |
-|                         X                         |                       3g.20gb                     |
-|            X            |          2g.10gb        |            X            |            X            |
-|   1g.5gb   |   1g.5gb   |     X      |     X      |     X      |     X      |     X      |     X      |
+|                        used                       |                       3g.20gb                     |
+|           used          |          2g.10gb        |           used          |           used          |
+|   1g.5gb   |   1g.5gb   |    used    |    used    |    used    |    used    |    used    |    used    |
 """
 
 
@@ -62,6 +62,34 @@ def test_a_narrow_terminal_gets_narrow_cells():
 
     assert {len(line) for line in drawn.splitlines()} == {57}
     assert "2g.10gb" in drawn
+
+
+def test_what_a_row_has_nothing_of_is_free_used_or_unusable():
+    scarce = pool(
+        device("gpu-0", attributes={"type": "gpu"}, engines=2, **slices(0, 3)),
+        *(
+            device(
+                f"small-{index}",
+                sources=["gpu-0"],
+                attributes={"profile": "1g"},
+                engines=1,
+                **slices(index, index),
+            )
+            for index in range(4)
+        ),
+        device("half", sources=["gpu-0"], attributes={"profile": "2g"}, engines=1, **slices(2, 3)),
+    )
+
+    def drawn(*names, width=60):
+        held = {DeviceName(name): "default/mine" for name in names}
+        return cells(picture(layouts(scarce, held, frozenset())[0], width).plain)[1:]
+
+    assert drawn("small-0") == [["", "1g", "free", "free", "free", ""]]
+    assert drawn("small-0", "half") == [
+        ["", "used", "unusable", "2g", ""],
+        ["", "1g", "unusable", "used", "used", ""],
+    ]
+    assert drawn("small-0", "half", width=16) == [["", "#", "x", "2g", ""], ["", "1g", "x", "#", "#", ""]]
 
 
 def test_a_gpu_that_is_held_whole_fills_all_its_memory_slices():
