@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from string import ascii_uppercase
 from typing import Final
 
 from rich.text import Text
@@ -116,21 +117,29 @@ def _slices(device: Device, lengths: Mapping[SourceName, int]) -> Iterator[tuple
 
 
 def picture(layout: Layout, width: int) -> Text:
-    """Draw a layout no wider than ``width`` where that leaves a cell three characters."""
+    """Draw a layout no wider than ``width`` where that leaves a cell three characters.
+
+    A profile whose name is longer than its cells is a letter there, and the letter is told below.
+    """
     cell = max(3, min(_WIDEST_CELL, (width - 1) // layout.length - 1))
     rule = "+" + "+".join("-" * cell for _ in range(layout.length)) + "+\n"
     heads = [f"MemSlice {index}" if cell >= _WIDEST_CELL else str(index) for index in range(layout.length)]
     drawn = Text(rule)
     drawn.append("|" + "|".join(head.center(cell) for head in heads) + "|\n" + rule)
-    labels = sorted({(-cut.size, cut.label) for cut in layout.cuts})
-    for colour, (_, label) in enumerate(labels):
-        drawn.append_text(_row(layout, label, cell, _COLOURS[colour % len(_COLOURS)]))
+    labels = dict.fromkeys(label for _, label in sorted({(-cut.size, cut.label) for cut in layout.cuts}))
+    letters, told = iter(ascii_uppercase), list[str]()
+    for colour, label in enumerate(labels):
+        room = min(cut.size for cut in layout.cuts if cut.label == label) * (cell + 1) - 1
+        shown = label if len(label) <= room else next(letters)
+        drawn.append_text(_row(layout, label, shown, cell, _COLOURS[colour % len(_COLOURS)]))
         drawn.append(rule)
+        told += [] if shown == label else [f"{shown}: {label}\n"]
+    drawn.append("".join(told))
     drawn.rstrip()
     return drawn
 
 
-def _row(layout: Layout, label: str, cell: int, colour: str) -> Text:
+def _row(layout: Layout, label: str, shown: str, cell: int, colour: str) -> Text:
     """Draw the cuts of one profile, and what the rest of the row is, in steps of the profile's size."""
     cuts = {cut.start: cut for cut in layout.cuts if cut.label == label}
     usual = next(iter(cuts.values())).size
@@ -139,9 +148,7 @@ def _row(layout: Layout, label: str, cell: int, colour: str) -> Text:
         cut = cuts.get(at)
         size = cut.size if cut else _alike(layout, at, min(usual, _until_next(cuts, at, layout.length)))
         width = size * (cell + 1) - 1
-        row.append(
-            (cut.label if cut else _word(layout, at, width)).center(width)[:width], _style(cut, colour)
-        )
+        row.append((shown if cut else _word(layout, at, width)).center(width), _style(cut, colour))
         row.append("|")
         at += size
     return row.append("\n")

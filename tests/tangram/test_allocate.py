@@ -65,7 +65,7 @@ def test_the_kep_claim_works_unchanged_under_the_keps_driver_name(tangram, slice
     )
 
     assert answer.status == 0
-    assert "|            X            |         2g.10gb         |" in answer.out
+    assert "|           used          |         2g.10gb         |" in answer.out
     assert "gpu-0-mig-3g-20gb-4-7" in answer.out
 
 

@@ -65,7 +65,7 @@ def test_what_fits_is_told_with_the_reason_against_each_earlier_neighbour(tangra
     answer = tangram("explain", *files, "-f", examples / "mig-claim.yaml", "--policy", "first-fit")
 
     assert answer.status == 0
-    assert "|            X            |         2g.10gb         |" in answer.out
+    assert "|           used          |         2g.10gb         |" in answer.out
     assert "policy first-fit, chosen by listed order" in answer.out
     assert "request mig-1g-5gb-0: gpu-0-mig-1g-5gb-0 is the first that matches" in lines(answer)
     assert (
@@ -161,7 +161,7 @@ def test_what_does_not_fit_is_told_by_request_with_amounts_and_holders_and_drawn
     assert "memory slice 2 of gpu-0 is held by default/earlier (" in lines(answer)
     assert "all 8 requests do not fit together, any fewer of them do: part-0, part-1," in lines(answer)
     assert "gpu-0 on a100x2, as held" in answer.out
-    assert "|            X            |         2g.10gb         |" in answer.out
+    assert "|           used          |         2g.10gb         |" in answer.out
 
 
 def test_the_requests_that_do_not_hold_together_are_told_as_json(tangram, files, held, small):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from scheduler_core.model.device import DeviceName
 from scheduler_core.state.testing import device, pool
 from tangram.pictures.counted import counted
@@ -90,6 +92,17 @@ def test_what_a_row_has_nothing_of_is_free_used_or_unusable():
         ["", "1g", "unusable", "used", "used", ""],
     ]
     assert drawn("small-0", "half", width=16) == [["", "#", "x", "2g", ""], ["", "1g", "x", "#", "#", ""]]
+
+
+@pytest.mark.parametrize("width", [17, 40, 60, 80, 120])
+def test_no_profile_is_cut_a_long_one_is_a_letter_that_is_told_below(width):
+    held = {DeviceName(name): "default/mine" for name in ("small-0", "middle", "large")}
+
+    drawn = picture(layouts(a100(), held, frozenset())[0], width).plain
+
+    for label in ("1g.5gb", "2g.10gb", "3g.20gb"):
+        assert drawn.count(label) == 1
+    assert "\nA: " in drawn or width >= 60
 
 
 def test_a_gpu_that_is_held_whole_fills_all_its_memory_slices():
