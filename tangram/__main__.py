@@ -18,6 +18,7 @@ from typing import Final, NoReturn
 from tangram.errors import BadInput, Unreachable
 from tangram.face import DONE, PROGRAMS_FORMS, UNREACHABLE, WRONG_INPUT, Parser
 from tangram.loading import face, is_expected, program, subcommand
+from tangram.program.completion import ASKED, complete
 from tangram.program.streams import ASCII_FORMS, fail, messages_as
 from tangram.program.throwaway import clean_end
 from tangram.summaries import SUMMARIES
@@ -30,6 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments[:1] == ["--"]:
         del arguments[0]
+    if ASKED in os.environ:
+        return complete(parser_for)
     run_program = program(arguments[0]) if arguments else None
     if run_program is not None:
         return run_program(arguments[1:])
@@ -64,7 +67,7 @@ def _run(arguments: Sequence[str]) -> int:
     if isinstance(sys.stdout, TextIOWrapper):  # write other characters where a terminal cannot show ours
         sys.stdout.reconfigure(errors=ASCII_FORMS)
     try:
-        options = _parser(arguments[:1]).parse_args(arguments)
+        options = parser_for(arguments[:1]).parse_args(arguments)
     except SystemExit as end:  # --help and --version have printed and are done
         return int(end.code or DONE)
     with clean_end():
@@ -73,7 +76,7 @@ def _run(arguments: Sequence[str]) -> int:
     return status
 
 
-def _parser(used: Sequence[str]) -> Parser:
+def parser_for(used: Sequence[str]) -> Parser:
     """Return the parser, with the options of the subcommand that is used and the summaries of the others."""
     parser = Parser(
         prog="tangram",

@@ -12,9 +12,9 @@ from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
 from scheduler_core.state.cluster_state import ClusterState
-from tangram.documents import read_documents
 from tangram.errors import BadInput, bad_argument
 from tangram.face import Parser
+from tangram.files import add_files, read_files
 from tangram.objects import read_objects
 from tangram.options import CONFIGURED_DRIVER, add_driver_name
 from tangram.program.streams import complain
@@ -37,15 +37,7 @@ class AllocationInput:
 
 def add_allocation_input(parser: Parser, *, needs_files: bool = True) -> None:
     """Add the options that say what to allocate and where."""
-    parser.add_argument(
-        "-f",
-        "--file",
-        action="append",
-        required=needs_files,
-        metavar="FILE",
-        dest="files",
-        help=f"YAML or JSON with any of {', '.join(KINDS)}; - for standard input; may be repeated",
-    )
+    add_files(parser, f"YAML or JSON with any of {', '.join(KINDS)}", is_required=needs_files)
     parser.add_argument(
         "--pod",
         action="append",
@@ -69,7 +61,7 @@ def read_allocation_input(options: Namespace) -> AllocationInput:
 
 def read_present(options: Namespace) -> AllocationInput:
     """Read the files of the options, with claims or without. Raises: BadInput where there is no node."""
-    documents = tuple(document for path in options.files for document in read_documents(path))
+    documents = read_files(options)
     objects = read_objects(documents)
     problems = objects.problems()
     if problems:  # the core would only leave these entries out

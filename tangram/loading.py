@@ -30,6 +30,7 @@ SUBCOMMANDS: Final = frozenset(
         "allocate",
         "bench",
         "classes",
+        "completion",
         "conformance",
         "demo",
         "doctor",

@@ -17,9 +17,9 @@ from scheduler_core.codec.fields import subject_of
 from tangram.cluster_options import check_cluster, documents_of
 from tangram.cluster_question import readable
 from tangram.clusters import ClusterReader
-from tangram.documents import read_documents
 from tangram.errors import BadInput
 from tangram.face import Face
+from tangram.files import read_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class ValidatedInput:
 def read_input(options: Namespace, face: Face) -> ValidatedInput:
     """Read the files of a command, and its cluster where it names one. Raises: BadInput."""
     check_cluster(options, others=())
-    files = [document for path in options.files or () for document in read_documents(path)]
+    files = read_files(options)
     if not options.cluster:
         if not options.files:
             raise BadInput("validate: say what to judge: --file FILE, or --cluster for the cluster's claims")

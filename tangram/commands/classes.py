@@ -13,9 +13,9 @@ from scheduler_core.frontends.classes.events import EventRefused, PodOutcome, Po
 from scheduler_core.frontends.classes.placement import ClassPlacement
 from scheduler_core.frontends.classes.state import in_use, selected, statuses
 from tangram.class_input import CLASS_KINDS, read_class_input
-from tangram.documents import read_documents
 from tangram.errors import BadInput
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
+from tangram.files import add_files, read_files
 from tangram.pictures.classes import classes_table, grant_picture, unplaced_picture
 from tangram.program.streams import complain
 from tangram.summaries import SUMMARIES
@@ -35,15 +35,7 @@ def add(parsers: Subparsers) -> None:
         _run,
         wide="with every device's name",
     )
-    parser.add_argument(
-        "-f",
-        "--file",
-        action="append",
-        required=True,
-        metavar="FILE",
-        dest="files",
-        help=f"YAML or JSON with any of {', '.join(CLASS_KINDS)}; - for standard input; may be repeated",
-    )
+    add_files(parser, f"YAML or JSON with any of {', '.join(CLASS_KINDS)}", is_required=True)
     parser.add_argument(
         "--as",
         choices=(DEVICE_CLASSES,),
@@ -53,7 +45,7 @@ def add(parsers: Subparsers) -> None:
 
 
 def _run(options: Namespace, face: Face) -> int:
-    found = read_class_input([one for path in options.files for one in read_documents(path)])
+    found = read_class_input(read_files(options))
     if not found.state.classes:
         raise BadInput(f"{', '.join(options.files)}: no ResourceClass: nothing to show")
     if options.form == DEVICE_CLASSES:

@@ -15,6 +15,7 @@ from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
 from tangram.machines import SimulatedNode
 from tangram.node_options.offered import add_offered, read_offered
 from tangram.options import add_driver_name
+from tangram.program.completion import completes, node_names
 from tangram.program.throwaway import throwaway_folder
 from tangram.summaries import SUMMARIES
 
@@ -28,12 +29,13 @@ def add(parsers: Subparsers) -> None:
         "tangram demo --node a100x2 --until allocation",
         _run,
     )
-    parser.add_argument(
+    node = parser.add_argument(
         "--node",
         metavar="NODE",
         default="dgx-a100",
         help="a shipped machine or a node file; default: dgx-a100",
     )
+    completes(node, node_names)
     parser.add_argument(
         "--claim", metavar="FILE", help="claims to allocate; default: one that suits the machine; - for stdin"
     )

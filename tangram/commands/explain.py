@@ -23,7 +23,7 @@ from scheduler_core.model.result import Allocation, Answer, Unallocatable, Undec
 from tangram.allocation_input import AllocationInput, add_allocation_input, read_allocation_input
 from tangram.cluster_options import add_cluster, check_cluster
 from tangram.cluster_question import check_files, read_question
-from tangram.commands.explain_pod import add_pod, check_without_pod, explain_pod
+from tangram.commands.explain_pod import add_pod, check_without_pod, explain_pod, take_claim
 from tangram.commands.explain_refusal import explain_refusal
 from tangram.errors import BadInput
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
@@ -51,7 +51,8 @@ def add(parsers: Subparsers) -> None:
         SUMMARIES["explain"],
         "tangram show --node a100x2 --as v1 | tangram explain -f - \\\n"
         "    -f deploy/examples/device-classes.yaml -f deploy/examples/mig-claim.yaml\n"
-        "  tangram explain pod/train-0 -n team-a",
+        "  tangram explain pod/train-0 -n team-a\n"
+        "  tangram explain claim/train-0-gpus -n team-a",
         _run,
     )
     add_pod(parser)
@@ -63,6 +64,7 @@ def add(parsers: Subparsers) -> None:
 
 
 def _run(options: Namespace, face: Face) -> int:
+    take_claim(options)
     if options.subject is not None:
         return explain_pod(options, face)
     check_without_pod(options)

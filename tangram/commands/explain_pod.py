@@ -15,7 +15,8 @@ from tangram.preparable import driver_of
 if TYPE_CHECKING:  # the controller takes long to load, and only pods need it
     from tangram.controlled.answer import PodAnswer
 
-_PREFIX: Final = "pod/"
+_PODS: Final = ("pod", "pods", "po")
+_CLAIMS: Final = ("claim", "claims", "resourceclaim", "resourceclaims")
 _OTHERS: Final = ("files", "pods", "cluster", "claim", "policy", "node_name")
 
 
@@ -24,11 +25,28 @@ def add_pod(parser: Parser) -> None:
     parser.add_argument(
         "subject",
         nargs="?",
-        metavar="pod/NAME",
-        help="a pod of a running cluster: what the controller gives it now, or why nothing; "
-        "takes --kubeconfig and --context too",
+        metavar="pod/NAME|claim/NAME",
+        help="a pod of a running cluster: what the controller gives it now, or why nothing; or a claim: "
+        "why it has its devices, or none; both take --kubeconfig and --context too",
     )
-    parser.add_argument("-n", "--namespace", metavar="NAME", help="of pod/NAME; default: default")
+    told = "of pod/NAME or claim/NAME; default: default"
+    parser.add_argument("-n", "--namespace", metavar="NAME", help=told)
+
+
+def take_claim(options: Namespace) -> None:
+    """Understand ``claim/NAME`` as ``--cluster --claim NAMESPACE/NAME``. Raises: BadInput."""
+    kind, _, name = str(options.subject or "").partition("/")
+    if kind not in _CLAIMS:
+        return
+    for option in ("cluster", "claim"):
+        if getattr(options, option):
+            raise bad_argument(f"--{option}", None, "has no effect with claim/NAME")
+    if not name or "/" in name:
+        raise bad_argument(
+            "explain", options.subject, "must be claim/NAME; name its namespace by --namespace"
+        )
+    options.cluster, options.claim = True, f"{options.namespace or 'default'}/{name}"
+    options.subject = options.namespace = None
 
 
 def explain_pod(options: Namespace, face: Face) -> int:
@@ -58,7 +76,7 @@ def explain_pod(options: Namespace, face: Face) -> int:
 def check_without_pod(options: Namespace) -> None:
     """Refuse options that mean nothing without a pod. Raises: BadInput."""
     if options.namespace is not None:
-        raise bad_argument("--namespace", options.namespace, "is for pod/NAME")
+        raise bad_argument("--namespace", options.namespace, "is for pod/NAME and claim/NAME")
 
 
 def as_json(answer: PodAnswer) -> Mapping[str, Any]:
@@ -69,12 +87,14 @@ def as_json(answer: PodAnswer) -> Mapping[str, Any]:
 
 def _name(options: Namespace) -> str:
     subject = str(options.subject)
-    if not subject.startswith(_PREFIX) or subject == _PREFIX or "/" in subject[len(_PREFIX) :]:
-        raise bad_argument("explain", subject, "must be pod/NAME; name its namespace by --namespace")
+    kind, _, name = subject.partition("/")
+    if kind not in _PODS or not name or "/" in name:
+        rule = "must be pod/NAME or claim/NAME; name its namespace by --namespace"
+        raise bad_argument("explain", subject, rule)
     for option in _OTHERS:
         value = getattr(options, option)
         if value:
             shown = {"files": "--file", "pods": "--pod", "node_name": "--node-name"}
             text = shown.get(option, f"--{option}")
             raise bad_argument(text, None if value is True else str(value), "has no effect with pod/NAME")
-    return subject[len(_PREFIX) :]
+    return name

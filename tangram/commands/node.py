@@ -13,6 +13,7 @@ from tangram.documents import parse_documents
 from tangram.errors import bad_argument
 from tangram.face import DONE, Face, Parser, Subparsers, add_command
 from tangram.pictures.counted import counted
+from tangram.program.completion import completes, node_names
 from tangram.program.fitting import Column, FittingTable
 from tangram.summaries import SUMMARIES
 
@@ -28,7 +29,9 @@ def add(parsers: Subparsers) -> None:
     below = node.add_subparsers(required=True, metavar="list|show|fault|reset|reboot")
     add_command(below, "list", "list the shipped machines", "tangram node list", _list)
     show = add_command(below, "show", "print a machine's file", "tangram node show a100x2", _show)
-    show.add_argument("node", metavar="NODE", help="a name that tangram node list prints")
+    completes(
+        show.add_argument("node", metavar="NODE", help="a name that tangram node list prints"), node_names
+    )
     _add_fault(below)
     _add_reset(below)
     reboot = add_command(

@@ -14,6 +14,7 @@ from tangram.face import DONE, Face, Parser, Subparsers, add_command
 from tangram.options import add_driver_name
 from tangram.preparable import driver_of
 from tangram.program.fitting import Column, FittingTable
+from tangram.program.watching import watch
 from tangram.summaries import SUMMARIES
 
 
@@ -21,6 +22,7 @@ def add(parsers: Subparsers) -> None:
     """Add the subcommand."""
     example = """tangram pending -n team-a
   tangram pending --json
+  tangram pending -A --watch
 
 Each pod is decided about now, as the controller does it; nothing is written.
 The controller need not run for that.
@@ -31,7 +33,14 @@ exit status:
     parser = add_command(
         parsers, "pending", SUMMARIES["pending"], example, _run, wide="with priority and devices"
     )
-    parser.add_argument("-n", "--namespace", metavar="NAME", help="pods of this namespace only")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("-n", "--namespace", metavar="NAME", help="pods of this namespace only")
+    where.add_argument(
+        "-A", "--all-namespaces", action="store_true", help="pods of all namespaces; the default"
+    )
+    parser.add_argument(
+        "-w", "--watch", action="store_true", help="go on, and print them again when they change"
+    )
     add_kubeconfig(parser)
     add_driver_name(parser, "Tangram's DRA driver: its devices are given")
 
@@ -46,15 +55,29 @@ def add_kubeconfig(parser: Parser) -> None:
 
 def _run(options: Namespace, face: Face) -> int:
     cluster = face.connect(options.kubeconfig, options.context)
-    found = waiting(read_controlled(cluster, driver_of(options), time.time()))
-    shown = [one for one in found if options.namespace in (None, one.pod.ref.namespace)]
-    if options.json:
-        face.out.json({"pods": [as_json(one) for one in shown]})
+
+    def look() -> list[PodWaiting]:
+        found = waiting(read_controlled(cluster, driver_of(options), time.time()))
+        return [one for one in found if options.namespace in (None, one.pod.ref.namespace)]
+
+    if options.watch:
+        watch(look, lambda shown: _show(shown, options, face), time.sleep)
+    else:
+        _show(look(), options, face)
+    return DONE
+
+
+def _show(shown: Sequence[PodWaiting], options: Namespace, face: Face) -> None:
+    value = {"pods": [as_json(one) for one in shown]}
+    if options.json and options.watch:
+        face.out.json_line(value)
+    elif options.json:
+        face.out.json(value)
     elif not shown:
         face.out.text("no pod waits for devices")
     else:
-        face.out.show(_table(shown, is_wide=face.out.is_wide))
-    return DONE
+        face.out.show(_table(shown, is_wide=face.out.is_wide), *([""] if options.watch else []))
+    face.out.flush()
 
 
 def as_json(one: PodWaiting) -> Mapping[str, Any]:

@@ -23,6 +23,7 @@ from scheduler_core.model.pool import Pool
 from tangram.cluster_options import add_cluster, check_cluster
 from tangram.errors import bad_argument
 from tangram.face import DONE, Face, Subparsers, add_command
+from tangram.files import add_files, refuse_idle_recursion
 from tangram.node_options.gpu_modes import add_gpu_modes, refuse_without_node, with_gpu_modes
 from tangram.node_options.imex import add_imex, imex_channels
 from tangram.node_options.multus import add_multus, with_multus
@@ -35,6 +36,7 @@ from tangram.pictures.pcie import pcie_tree
 from tangram.pictures.policy import policy_picture, stored_value
 from tangram.pictures.sizes import sizes_markdown, sizes_table
 from tangram.pictures.withheld import withheld_table
+from tangram.program.completion import completes, node_names
 from tangram.program.throwaway import throwaway_folder
 from tangram.sizes import FORMS, sizes_of
 from tangram.summaries import SUMMARIES
@@ -63,14 +65,13 @@ def add(parsers: Subparsers) -> None:
         wide="with every device's name",
     )
     source = parser.add_mutually_exclusive_group()
-    source.add_argument(
+    node = source.add_argument(
         "--node", metavar="NODE", help="a shipped simulated machine, or the path of a node file"
     )
+    completes(node, node_names)
     source.add_argument("--machine", metavar="DIR", type=Path, help="a simulated machine in its directory")
     source.add_argument("--real", action="store_true", help="the machine that this runs on")
-    source.add_argument(
-        "-f", "--file", action="append", metavar="FILE", dest="files", help="slices in YAML or JSON files"
-    )
+    add_files(parser, "slices in YAML or JSON", among=source)
     source.add_argument(
         "--sizes", action="store_true", help="print the slice sizes of every shipped machine and nothing else"
     )
@@ -94,6 +95,7 @@ def add(parsers: Subparsers) -> None:
 
 
 def _run(options: Namespace, face: Face) -> int:
+    refuse_idle_recursion(options)
     check_cluster(options, ("machine", "real", "files", "sizes", "driver_name"))
     _check(options)
     if options.cluster:

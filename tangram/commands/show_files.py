@@ -17,9 +17,9 @@ from scheduler_core.dialects.project import project
 from scheduler_core.frontends.objects import Objects
 from scheduler_core.model.pool import Pool
 from tangram.cluster_options import documents_of
-from tangram.documents import read_documents
 from tangram.errors import BadInput, bad_argument
 from tangram.face import DOES_NOT_FIT, DONE, Face
+from tangram.files import read_files
 from tangram.objects import read_objects
 from tangram.pictures.compatibility import compatibility_picture
 from tangram.pictures.devices import devices_table, rows
@@ -31,7 +31,7 @@ _LAYOUTS = {"v1": Layout.SEPARATE, "v1-1.34": Layout.TOGETHER}
 
 def run(options: Namespace, face: Face) -> int:
     """Show the slices of ``options.files``."""
-    objects = read_objects(document for path in options.files for document in read_documents(path))
+    objects = read_objects(read_files(options))
     if not objects.composite_slices and not objects.v1_slices:
         raise BadInput(f"{', '.join(options.files)}: no ResourceSlice: nothing to show")
     return _show(objects, options, face)

@@ -13,9 +13,9 @@ from scheduler_core.frontends.occupancy.values import ClusterOccupancy
 from scheduler_core.frontends.occupancy.view import OccupancyView
 from scheduler_core.state.cluster_state import ClusterState
 from tangram.cluster_options import add_cluster, check_cluster
-from tangram.documents import read_documents
 from tangram.errors import BadInput, bad_argument
 from tangram.face import DONE, Face, Subparsers, add_command
+from tangram.files import add_files, read_files
 from tangram.live_cluster import Listed
 from tangram.objects import read_objects
 from tangram.program.streams import complain
@@ -43,14 +43,7 @@ def add(parsers: Subparsers) -> None:
         wide="with all that fits, models, places in the node",
     )
     parser.add_argument("nodes", nargs="*", metavar="NODE", help="only these nodes; default: all")
-    parser.add_argument(
-        "-f",
-        "--file",
-        action="append",
-        metavar="FILE",
-        dest="files",
-        help="slices and allocated claims in YAML or JSON; - for standard input; may be repeated",
-    )
+    add_files(parser, "slices and allocated claims in YAML or JSON")
     parser.add_argument(
         "--node", metavar="MACHINE", help="a shipped simulated machine, or the path of a node file"
     )
@@ -95,7 +88,7 @@ def _of_cluster(options: Namespace, face: Face) -> ClusterOccupancy:
 
 
 def _of_files(options: Namespace, face: Face) -> ClusterOccupancy:
-    documents = tuple(document for path in options.files or () for document in read_documents(path))
+    documents = read_files(options)
     objects = read_objects(documents)
     pools = []
     if options.node:

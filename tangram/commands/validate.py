@@ -16,6 +16,7 @@ from scheduler_core.frontends.validation.validate import validate
 from tangram.classes import device_classes
 from tangram.cluster_options import add_cluster
 from tangram.face import DONE, WRONG_INPUT, Face, Subparsers, add_command
+from tangram.files import add_files
 from tangram.options import CONFIGURED_DRIVER, add_driver_name
 from tangram.plain import plain
 from tangram.preparable import driver_of
@@ -33,15 +34,8 @@ def add(parsers: Subparsers) -> None:
         "    -f deploy/examples/device-classes.yaml -f deploy/examples/mig-claim.yaml",
         _run,
     )
-    parser.add_argument(
-        "-f",
-        "--file",
-        action="append",
-        metavar="FILE",
-        dest="files",
-        help="YAML or JSON with claims, templates, classes, pods or what makes pods, and slices to compare "
-        "them with; - for standard input; may be repeated",
-    )
+    what = "claims, templates, classes, pods or what makes pods, and slices to compare them with"
+    add_files(parser, f"YAML or JSON with {what}")
     add_cluster(
         parser, "compare with the slices and classes of a cluster; without --file its claims are judged"
     )

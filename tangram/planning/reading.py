@@ -27,6 +27,7 @@ from tangram.clusters import ClusterReader
 from tangram.documents import read_documents
 from tangram.errors import BadInput, bad_argument
 from tangram.face import Face, Parser
+from tangram.files import add_files, read_files
 from tangram.objects import read_objects
 from tangram.options import add_driver_name
 from tangram.planning.nodes import add_nodes, added_pools
@@ -54,14 +55,7 @@ class Known:
 
 def add_known(parser: Parser) -> None:
     """Add the options that say which cluster is asked about."""
-    parser.add_argument(
-        "-f",
-        "--file",
-        action="append",
-        metavar="FILE",
-        dest="files",
-        help=f"YAML or JSON with any of {', '.join(KINDS)}; - for standard input; may be repeated",
-    )
+    add_files(parser, f"YAML or JSON with any of {', '.join(KINDS)}")
     add_cluster(parser, "the nodes, classes and claims of a running cluster, in the place of files")
     add_nodes(parser, "nodes that are added to those of the files or the cluster")
     add_driver_name(parser, "Tangram's DRA driver: of nodes that are added, and of its classes")
@@ -95,7 +89,7 @@ def read_known(options: Namespace, face: Face) -> Known:
 def _documents(options: Namespace, face: Face) -> tuple[Document, ...]:
     if options.cluster:
         return tuple(_of_cluster(face.connect(options.kubeconfig, options.context)))
-    return tuple(document for path in options.files or () for document in read_documents(path))
+    return read_files(options)
 
 
 def _of_cluster(cluster: ClusterReader) -> Iterable[Document]:

@@ -75,6 +75,10 @@ class Output:
         """Print text as it is, for other programs to read."""
         sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
 
+    def flush(self) -> None:
+        """Let a reader see what was printed, though more may follow."""
+        sys.stdout.flush()
+
     def json(self, value: object) -> None:
         """Print one value for programs: as JSON, or as YAML where that was asked for."""
         if self._form is Form.YAML:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -319,3 +320,57 @@ def test_wrong_use_is_one_sentence_and_status_2(run: Run, arguments: tuple[str, 
     assert said in answer.err
     assert answer.err.count("\n") == 1
     assert answer.out == ""
+
+
+def test_a_watched_line_is_printed_again_when_it_changes(
+    world: World, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask(world, "first")
+    naps: list[float] = []
+
+    def nap(seconds: float) -> None:
+        naps.append(seconds)
+        if len(naps) == 2:
+            ask(world, "second")
+        if len(naps) == 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("tangram.commands.pending.time.sleep", nap)
+    answer = run("pending", "--watch", "--json")
+
+    shown = [[pod["name"] for pod in json.loads(line)["pods"]] for line in answer.out.splitlines()]
+    assert shown == [["first"], ["first", "second"]]
+    assert (answer.status, naps) == (130, [2.0] * 4)
+
+
+def test_all_namespaces_are_the_default_and_exclude_one(world: World, run: Run) -> None:
+    ask(world, "first")
+
+    assert run("pending", "-A").out == run("pending").out
+    assert run("pending", "-A", "-n", "x").status == 2
+
+
+@pytest.mark.parametrize("subject", ["claim/first", "resourceclaim/first"])
+def test_a_claim_is_named_as_kubectl_names_it(world: World, run: Run, subject: str) -> None:
+    ask(world, "first")
+
+    named = run("explain", subject, "-n", "default", "--json")
+
+    assert "default/first" in named.out + named.err
+    assert named == run("explain", "--cluster", "--claim", "default/first", "--json")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("claim/",), "explain: 'claim/': must be claim/NAME"),
+        (("claim/a/b",), "must be claim/NAME; name its namespace by --namespace"),
+        (("claim/a", "--cluster"), "--cluster: has no effect with claim/NAME"),
+        (("node/a",), "must be pod/NAME or claim/NAME"),
+    ],
+)
+def test_what_is_no_claim_and_no_pod_is_one_message(run: Run, arguments: tuple[str, ...], told: str) -> None:
+    answer = run("explain", *arguments)
+
+    assert answer.status == 2
+    assert told in answer.err
