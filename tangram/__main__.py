@@ -18,7 +18,7 @@ from typing import Final, NoReturn
 from tangram.errors import BadInput, Unreachable
 from tangram.face import DONE, PROGRAMS_FORMS, UNREACHABLE, WRONG_INPUT, Parser
 from tangram.loading import face, is_expected, program, subcommand
-from tangram.program.completion import ASKED, complete
+from tangram.program.completion import ASKED, complete, for_kubectl
 from tangram.program.streams import ASCII_FORMS, fail, messages_as
 from tangram.program.throwaway import clean_end
 from tangram.summaries import SUMMARIES
@@ -48,6 +48,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             if not is_expected(error):
                 raise
             return fail(_line_of(error), UNREACHABLE if isinstance(error, Unreachable) else WRONG_INPUT)
+
+
+def kubectl_completion() -> int:
+    """Run as ``kubectl_complete-tangram``, which kubectl asks what can follow ``kubectl tangram``."""
+    return for_kubectl(parser_for, sys.argv[1:] or [""])
 
 
 def _asks_for_json(arguments: Sequence[str]) -> bool:

@@ -9,7 +9,6 @@ import argparse
 import io
 import os
 import shlex
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
@@ -83,10 +82,3 @@ def node_names() -> Iterable[str]:
     from agent.hardware.simulated import shipped_nodes
 
     return shipped_nodes()
-
-
-def kubectl() -> int:
-    """Run as ``kubectl_complete-tangram``."""
-    from tangram.__main__ import parser_for
-
-    return for_kubectl(parser_for, sys.argv[1:] or [""])
