@@ -29,6 +29,12 @@ class AllMachines:
 
         return tuple(_summary(name) for name in shipped_nodes())
 
+    def names(self) -> tuple[str, ...]:
+        """Return their names, without reading any of them."""
+        from agent.hardware.simulated import shipped_nodes
+
+        return tuple(shipped_nodes())
+
     def text(self, name: str) -> str:
         """Return the file of a shipped machine."""
         from agent.hardware.simulated import node_text

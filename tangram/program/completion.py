@@ -79,6 +79,6 @@ def completes(action: argparse.Action, names: Callable[[], Iterable[str]]) -> No
 
 def node_names() -> Iterable[str]:
     """Return the names of the shipped machines."""
-    from agent.hardware.simulated import shipped_nodes
+    from tangram.hardware import AllMachines
 
-    return shipped_nodes()
+    return AllMachines().names()
