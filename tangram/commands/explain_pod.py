@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from argparse import Namespace
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from tangram.errors import BadInput, bad_argument
 from tangram.face import DOES_NOT_FIT, DONE, Face, Parser
 from tangram.plain import plain
 from tangram.preparable import driver_of
+from tangram.remedies import remedies_value
 
 if TYPE_CHECKING:  # the controller takes long to load, and only pods need it
     from tangram.controlled.answer import PodAnswer
@@ -81,8 +83,11 @@ def check_without_pod(options: Namespace) -> None:
 
 def as_json(answer: PodAnswer) -> Mapping[str, Any]:
     """Return an answer for machines."""
-    found: dict[str, Any] = plain(answer)
-    return {**found, "pod": str(answer.pod)}
+    found: dict[str, Any] = plain(replace(answer, refusal=None, remedies=()))
+    del found["refusal"]
+    funnels = () if answer.refusal is None else answer.refusal.funnels
+    remedies = remedies_value(answer.remedies)
+    return {**found, "pod": str(answer.pod), "funnels": plain(funnels), "remedies": remedies}
 
 
 def _name(options: Namespace) -> str:

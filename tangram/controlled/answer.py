@@ -20,11 +20,14 @@ from controller.run.coordinator import Coordinator
 from controller.run.ports import Why
 from controller.run.values import Decided
 from controller.run.writer import Outcome
+from scheduler_core.advice.advise import advise
+from scheduler_core.advice.refused_nodes import refused_nodes
+from scheduler_core.advice.remedies import Remedy
 from scheduler_core.base.errors import CoreError
 from scheduler_core.comparison.other_nodes import OtherNode, compare_nodes
 from scheduler_core.engine.decider import Solver
 from scheduler_core.model.cluster import Cluster
-from scheduler_core.model.result import Allocation, Undecided
+from scheduler_core.model.result import Allocation, Unallocatable, Undecided
 from tangram.controlled.waiting import devices_of
 
 _OTHERS: Final = 8  # other nodes that an answer is compared with
@@ -47,7 +50,9 @@ class PodAnswer:
     Shape: ``node`` is where it gets or has devices; ``devices`` by claim; ``reason`` is one sentence, that of
            the pod's condition where it has to wait; ``unusable`` are the nodes that will not do, those
            with the same reason together; ``others`` compares other nodes with the chosen one;
-           ``chosen_by`` ends the sentence "chosen by ..."; ``told`` is what the pod's condition says.
+           ``chosen_by`` ends the sentence "chosen by ..."; ``told`` is what the pod's condition says;
+           ``refusal`` is the answer of the node that comes closest, and ``remedies`` what would help on
+           the nodes that could run the pod: both for claims only, not for amounts.
     """
 
     pod: PodRef
@@ -59,6 +64,8 @@ class PodAnswer:
     others: tuple[OtherNode, ...] = ()
     chosen_by: str = ""
     told: str | None = None
+    refusal: Unallocatable | None = None
+    remedies: tuple[Remedy, ...] = ()
 
 
 def answer_for(coordinator: Coordinator, pod: Pod) -> PodAnswer:
@@ -132,12 +139,28 @@ def _refused(coordinator: Coordinator, pod: Pod, refused: Refused) -> PodAnswer:
     while coordinator.decide() is not None:
         pass
     question = refused.question
+    answer = PodAnswer(pod=pod.ref, state=State.REFUSED, devices={}, reason=coordinator.standing.why(refused))
     try:
         groups = groups_of(question, coordinator.allocator, *_limits(coordinator, question), refused.nodes)
+        return _with_remedies(replace(answer, unusable=groups), coordinator, question)
     except CoreError:  # it is the reason then
-        groups = ()
-    reason = coordinator.standing.why(refused)
-    return PodAnswer(pod=pod.ref, state=State.REFUSED, devices={}, reason=reason, unusable=groups)
+        return answer
+
+
+def _with_remedies(answer: PodAnswer, coordinator: Coordinator, question: Question) -> PodAnswer:
+    """Return the answer with what a user can do on the nodes that could run the pod."""
+    able, _ = unusable(question, coordinator.allocator, *_limits(coordinator, question))
+    claims = [one.asked for one in coordinator.allocator.ours(question)]
+    if question.amounts is not None or not claims or not able:
+        return answer
+    engine, views = coordinator.allocator.engine, coordinator.seen.devices.views
+    nodes = [views.node(name) for name in able]
+    groups = refused_nodes(claims, engine, nodes)
+    closest = next((one.refusal for one in groups if one.refusal is not None), None)
+    if closest is None:
+        return answer
+    nodes.sort(key=lambda node: node.name != closest.node)
+    return replace(answer, refusal=closest, remedies=advise(claims, engine, nodes))
 
 
 def _placed(coordinator: Coordinator, placed: Placed, decided: Decided) -> PodAnswer:

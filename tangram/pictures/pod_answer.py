@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from tangram.controlled.answer import PodAnswer, State
+from tangram.pictures.explanation import demands_picture
+from tangram.pictures.remedies import remedies_picture
 from tangram.pictures.weighing import elsewhere_picture
+from tangram.program.fitting import Column, FittingTable, Hanging
 
 
 def answer_picture(answer: PodAnswer) -> RenderableType:
@@ -22,9 +24,9 @@ def _parts(answer: PodAnswer) -> Iterator[RenderableType]:
     style = "bold red" if answer.state is State.REFUSED else "bold"
     yield Text(f"pod {answer.pod} {answer.state}{where}", style=style)
     for claim, devices in answer.devices.items():
-        yield Text(f"  claim {claim}: {', '.join(devices)}")
+        yield Hanging(f"  claim {claim}: {', '.join(devices)}")
     if answer.reason:
-        yield Text(f"  {answer.reason}")
+        yield Hanging(f"  {answer.reason}")
     if answer.chosen_by:
         yield Text("")
         yield Text(f"chosen by {answer.chosen_by}")
@@ -32,17 +34,21 @@ def _parts(answer: PodAnswer) -> Iterator[RenderableType]:
     if answer.unusable:
         yield Text("")
         yield _nodes(answer)
+    if answer.refusal is not None:
+        yield Text("")
+        yield demands_picture(answer.refusal.requests, answer.refusal.funnels)
+        yield Text("")
+        yield remedies_picture(answer.remedies)
     if answer.told is not None and answer.told != answer.reason:
         yield Text("")
-        yield Text(f"its condition still says: {answer.told}")
+        yield Hanging(f"its condition still says: {answer.told}")
 
 
-def _nodes(answer: PodAnswer) -> Table:
+def _nodes(answer: PodAnswer) -> FittingTable:
     """List the nodes that will not do, a row for each reason."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("NODES", justify="right")
-    table.add_column("WHY NOT", overflow="fold")
-    table.add_column("FOR EXAMPLE", overflow="fold")
-    for one in answer.unusable:
-        table.add_row(str(one.count), one.why, one.example)
-    return table
+    columns = (
+        Column("NODES", is_right=True),
+        Column("WHY NOT", is_prose=True),
+        Column("FOR EXAMPLE", is_prose=True),
+    )
+    return FittingTable(columns, [(str(one.count), one.why, one.example) for one in answer.unusable])

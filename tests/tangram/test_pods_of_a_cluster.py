@@ -207,12 +207,40 @@ def test_nodes_that_will_not_do_are_counted_by_reason(world: World, run: Run) ->
     assert rows[1].startswith(
         "  none of 5 nodes with devices: 2 nodes: claim default/p request r: needs 3 of 2"
     )
-    assert [" ".join(row.split()) for row in rows[3:]] == [
+    assert [" ".join(row.split()) for row in rows[3:7]] == [
         "NODES WHY NOT FOR EXAMPLE",
         "2 claim default/p request r: needs 3 of 2 matching devices, 2 of them free node-a",
         "2 had too little cpu",
         "1 had the untolerated taint own:NoSchedule",
     ]
+
+
+def test_a_pod_that_waits_is_told_what_would_help(world: World, run: Run) -> None:
+    for name in ("first", "second"):
+        ask(world, name, count=2)
+    world.settle()
+    ask(world, "p")
+
+    answer = run("explain", "pod/p")
+    found = run("explain", "pod/p", "--json").json
+
+    assert answer.status == 1
+    assert "To make it fit:\n  - end the claim that holds devices on node-" in answer.out
+    (remedy,) = found["remedies"]
+    assert (remedy["kind"], len(remedy["claims"]), remedy["isFewest"]) == ("EndClaims", 1, True)
+    assert remedy["claims"][0]["name"] in ("first", "second")
+    assert [stage["kind"] for stage in found["funnels"][0]["stages"]] == ["known", "class", "free"]
+
+
+def test_what_is_said_to_help_a_pod_helps(world: World, run: Run) -> None:
+    ask(world, "p", count=3)
+    (remedy,) = run("explain", "pod/p", "--json").json["remedies"]
+    assert (remedy["kind"], remedy["asked"], remedy["count"]) == ("TakeFewer", 3, 2)
+
+    ask(world, "p", count=remedy["count"])
+    world.settle()
+
+    assert world.node_of("p") == remedy["node"]
 
 
 def test_a_pod_that_waited_five_minutes_has_a_node_held_back_for_it(world: World, run: Run) -> None:
