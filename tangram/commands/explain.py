@@ -25,6 +25,7 @@ from tangram.cluster_options import add_cluster, check_cluster
 from tangram.cluster_question import check_files, read_question
 from tangram.commands.explain_pod import add_pod, check_without_pod, explain_pod, take_claim
 from tangram.commands.explain_refusal import explain_refusal
+from tangram.commands.explain_why_not import why_not
 from tangram.errors import BadInput
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
 from tangram.marked import marked_answer
@@ -60,6 +61,11 @@ def add(parsers: Subparsers) -> None:
     add_policy(parser)
     parser.set_defaults(policy=None)
     add_cluster(parser, "a claim of a running cluster; the policy is then kube-scheduler's, first-fit")
+    parser.add_argument(
+        "--why-not",
+        metavar="NODE|DEVICE",
+        help="explain this node or device alone; a device as NAME, or POOL/NAME where several pools have it",
+    )
     parser.add_argument("--claim", metavar="NS/NAME", help="with --cluster: the claim, pending or allocated")
 
 
@@ -85,6 +91,8 @@ def _answer(
     asked: AllocationInput, options: Namespace, face: Face, held: AllocatedClaim | None = None
 ) -> int:
     engine = Engine(asked.state, POLICIES[options.policy])
+    if options.why_not is not None:
+        return why_not(options.why_not, asked, engine, face, as_json=options.json)
     marked = marked_answer(asked, engine)
     if marked is not None:
         return _tell_marked(marked, asked, options, face)
@@ -92,8 +100,9 @@ def _answer(
         case Allocation() as allocation:
             answered_by = _answered_by(engine, allocation, asked)
             is_weighed = options.policy == BEST_FIT and answered_by.solver is Solver.TABLES
-            others = _elsewhere(allocation, asked, engine) if is_weighed else ()
-            explained = _weighed(allocation, asked, others) if is_weighed else _in_order(allocation, asked)
+            others = _elsewhere(allocation, asked, engine)
+            tell = _weighed if is_weighed else _in_order
+            explained = tell(allocation, asked, others)
             refused = refused_at_prepare(allocation, held, asked.cluster.pools, driver_of(options))
             explained = replace(explained, answered_by=answered_by, refused=refused)
             _tell(explained, options, asked, face)
@@ -184,9 +193,10 @@ def _weighed(allocation: Allocation, asked: AllocationInput, others: Sequence[Ot
     return _Explained(allocation, by, found, picture, others)
 
 
-def _in_order(allocation: Allocation, asked: AllocationInput) -> _Explained:
+def _in_order(allocation: Allocation, asked: AllocationInput, others: Sequence[OtherNode]) -> _Explained:
     found = first_fit_choices(allocation, asked.objects.claims, asked.cluster, _node(allocation.node, asked))
-    return _Explained(allocation, "listed order", found, choices_picture(found))
+    picture = Group(choices_picture(found), elsewhere_picture(others, is_first_fit=True))
+    return _Explained(allocation, "listed order", found, picture, others)
 
 
 def _tell(explained: _Explained, options: Namespace, asked: AllocationInput, face: Face) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # the controller takes long to load, and only pods need it
 
 _PODS: Final = ("pod", "pods", "po")
 _CLAIMS: Final = ("claim", "claims", "resourceclaim", "resourceclaims")
-_OTHERS: Final = ("files", "pods", "cluster", "claim", "policy", "node_name")
+_OTHERS: Final = ("files", "pods", "cluster", "claim", "policy", "node_name", "why_not")
 
 
 def add_pod(parser: Parser) -> None:
@@ -99,7 +99,7 @@ def _name(options: Namespace) -> str:
     for option in _OTHERS:
         value = getattr(options, option)
         if value:
-            shown = {"files": "--file", "pods": "--pod", "node_name": "--node-name"}
+            shown = {"files": "--file", "pods": "--pod", "node_name": "--node-name", "why_not": "--why-not"}
             text = shown.get(option, f"--{option}")
             raise bad_argument(text, None if value is True else str(value), "has no effect with pod/NAME")
     return name

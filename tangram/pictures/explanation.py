@@ -15,8 +15,8 @@ from scheduler_core.model.funnel import Funnel
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.refusal import Considered, ConstraintValues, Demand, RequestOf
 from scheduler_core.model.sentences import obstacle_text
+from tangram.pictures.advice.funnel import funnel_lines
 from tangram.pictures.counted import counted
-from tangram.pictures.funnel import funnel_lines
 from tangram.pictures.memory_slices import layouts, picture
 from tangram.program.fitting import Hanging
 

@@ -8,8 +8,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from tangram.controlled.answer import PodAnswer, State
+from tangram.pictures.advice.remedies import remedies_picture
 from tangram.pictures.explanation import demands_picture
-from tangram.pictures.remedies import remedies_picture
 from tangram.pictures.weighing import elsewhere_picture
 from tangram.program.fitting import Column, FittingTable, Hanging
 

@@ -12,12 +12,13 @@ from scheduler_core.comparison.best_fit_reasons import BestFitChoice, Rival
 from scheduler_core.comparison.other_nodes import OtherNode
 from scheduler_core.comparison.remaining_parts import PartDifference
 from scheduler_core.model.sentences import obstacle_text
+from tangram.pictures.advice.funnel import node_names
 from tangram.pictures.counted import counted
 from tangram.pictures.explanation import listed, negated, yielded_lines
-from tangram.pictures.funnel import node_names
 from tangram.program.fitting import Hanging
 
 _LINES: Final = 6  # reasons printed for one device
+_LATER: Final = "fits, and comes later: the first node that fits is taken"
 _KINDS: Final = 2  # kinds of parts that a sentence names
 
 
@@ -45,11 +46,12 @@ def _grouped(rivals: Sequence[Rival]) -> Iterator[str]:
         yield f"and {counted(rest, 'device')} more, for other reasons"
 
 
-def elsewhere_picture(found: Sequence[OtherNode]) -> RenderableType:
+def elsewhere_picture(found: Sequence[OtherNode], *, is_first_fit: bool = False) -> RenderableType:
     """Say what the claims would have cost on other nodes, or why they do not fit; equal answers together."""
     alike: dict[str, list[str]] = {}
     for one in found:
-        alike.setdefault(_there(one), []).append(one.node)
+        why = _LATER if is_first_fit and one.refused is None else _there(one)
+        alike.setdefault(why, []).append(one.node)
     return Group(*(Hanging(f"not {_nodes(names)}: {why}") for why, names in alike.items()))
 
 

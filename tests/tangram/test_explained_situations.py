@@ -169,8 +169,34 @@ SITUATIONS = [
         (*(held(f"infer-{node}", "gpu-0", "gpu-1", node=node) for node in FOUR[:3]), mine(profile("1g.5gb"))),
         nodes=FOUR,
     ),
+    Situation(
+        "why-not-a-device-of-another-class", (*MIXED, mine(profile("1g.5gb"))), ("--why-not", "a100x2/gpu-0")
+    ),
+    Situation(
+        "why-not-a-held-device", (*MIXED, mine(profile("1g.5gb"))), ("--why-not", "gpu-0-mig-1g-5gb-0")
+    ),
+    Situation(
+        "why-not-a-free-device", (*MIXED, mine(profile("1g.5gb"))), ("--why-not", "gpu-1-mig-1g-5gb-6")
+    ),
+    Situation(
+        "why-not-a-node-that-fits",
+        (*MIXED, mine(profile("1g.5gb"))),
+        ("--why-not", "a100-2"),
+        nodes=("a100x2", "a100-2"),
+    ),
+    Situation(
+        "why-not-a-full-node",
+        (*MIXED, mine(of="gpu")),
+        ("--why-not", "a100x2"),
+        nodes=("a100x2", "a100-2"),
+    ),
     Situation("fits-best-fit", (*MIXED, mine(profile("1g.5gb"))), nodes=("a100x2", "a100-2", "bare")),
-    Situation("fits-first-fit", (*MIXED, mine(profile("2g.10gb"))), ("--policy", "first-fit")),
+    Situation(
+        "fits-first-fit",
+        (*MIXED, mine(profile("2g.10gb"))),
+        ("--policy", "first-fit"),
+        ("bare", "a100x2", "a100-2"),
+    ),
 ]
 
 

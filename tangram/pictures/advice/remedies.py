@@ -11,8 +11,8 @@ from rich.text import Text
 from scheduler_core.advice.refused_nodes import RefusedAlike
 from scheduler_core.advice.remedies import Remedy, Reword
 from scheduler_core.advice.sentences import remedy_text
+from tangram.pictures.advice.funnel import node_names
 from tangram.pictures.counted import counted
-from tangram.pictures.funnel import node_names
 from tangram.program.fitting import Hanging
 
 _NOTHING: Final = (

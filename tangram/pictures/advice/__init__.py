@@ -1,0 +1,1 @@
+"""Pictures of why claims do not fit, and of what would help."""
