@@ -24,9 +24,9 @@ from tangram.allocation_input import AllocationInput, add_allocation_input, read
 from tangram.cluster_options import add_cluster, check_cluster
 from tangram.cluster_question import check_files, read_question
 from tangram.commands.explain_pod import add_pod, check_without_pod, explain_pod, take_claim
-from tangram.commands.explain_refusal import explain_refusal
-from tangram.commands.explain_why_not import why_not
 from tangram.errors import BadInput
+from tangram.explaining.refusal import explain_refusal
+from tangram.explaining.why_not import why_not
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
 from tangram.marked import marked_answer
 from tangram.pictures.allocation import allocation_picture, refusal_picture

@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from tangram.errors import BadInput, bad_argument
+from tangram.explaining.remedies import remedies_value
 from tangram.face import DOES_NOT_FIT, DONE, Face, Parser
 from tangram.plain import plain
 from tangram.preparable import driver_of
-from tangram.remedies import remedies_value
 
 if TYPE_CHECKING:  # the controller takes long to load, and only pods need it
     from tangram.controlled.answer import PodAnswer

@@ -221,14 +221,9 @@ def test_a_pod_that_waits_is_told_what_would_help(world: World, run: Run) -> Non
     world.settle()
     ask(world, "p")
 
-    answer = run("explain", "pod/p")
+    assert "To make it fit:\n  - end the claim that holds devices on node-" in run("explain", "pod/p").out
     found = run("explain", "pod/p", "--json").json
-
-    assert answer.status == 1
-    assert "To make it fit:\n  - end the claim that holds devices on node-" in answer.out
-    (remedy,) = found["remedies"]
-    assert (remedy["kind"], len(remedy["claims"]), remedy["isFewest"]) == ("EndClaims", 1, True)
-    assert remedy["claims"][0]["name"] in ("first", "second")
+    assert [one["kind"] for one in found["remedies"]] == ["EndClaims"]
     assert [stage["kind"] for stage in found["funnels"][0]["stages"]] == ["known", "class", "free"]
 
 

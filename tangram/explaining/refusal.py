@@ -15,12 +15,12 @@ from scheduler_core.engine.engine import Engine
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Cause, Reason, Unallocatable
 from tangram.allocation_input import AllocationInput
+from tangram.explaining.remedies import refused_value, remedies_value
 from tangram.face import Face
 from tangram.pictures.advice.remedies import refused_nodes_picture, remedies_picture
 from tangram.pictures.explanation import conflict_picture, demands_picture, holders_picture, spreads_picture
 from tangram.program.fitting import Hanging
 from tangram.refusals import refusal_in_full
-from tangram.remedies import refused_value, remedies_value
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from scheduler_core.model.device import DeviceId
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation, Unallocatable, Undecided
 from tangram.allocation_input import AllocationInput
-from tangram.commands.explain_refusal import explain_refusal
 from tangram.errors import bad_argument
+from tangram.explaining.refusal import explain_refusal
 from tangram.face import DOES_NOT_FIT, DONE, Face
 from tangram.pictures.advice.why_not import device_picture, given_picture
 from tangram.pictures.weighing import elsewhere_picture, reason
