@@ -22,7 +22,7 @@ from launcher.part import Patience
 from launcher.settings import Settings, check, parse_gates
 from launcher.supervisor import supervise
 from launcher.tests import USUAL_VERSIONS, run_in_clusters, run_in_users_cluster
-from launcher.toolset import VERSIONS, containerd, kubernetes, peer_driver
+from launcher.toolset import VERSIONS, containerd, helm, kubernetes, peer_driver
 
 _PATIENCE = Patience(clock=time.monotonic, sleep=time.sleep)
 
@@ -34,7 +34,7 @@ def say(text: str) -> None:
 
 def _tools(options: argparse.Namespace) -> int:
     builder = Builder(folder=tools_folder(), say=say, clock=time.monotonic)
-    sets = [containerd(), *(kubernetes(version) for version in options.versions or VERSIONS)]
+    sets = [containerd(), helm(), *(kubernetes(version) for version in options.versions or VERSIONS)]
     for toolset in sets:
         print(builder.programs(toolset), flush=True)
     return 0
@@ -70,7 +70,8 @@ def _run(options: argparse.Namespace) -> int:
             node_objects=options.node_objects,
             machine=machine,
             peer=peer,
-            images=() if is_bare else (tangram_image(),),
+            helm=builder.programs(helm()) if options.helm else None,
+            images=() if is_bare and not options.with_image else (tangram_image(),),
             is_bare=is_bare,
             owned_objects=options.owned,
             with_controller=options.controller,
@@ -151,6 +152,8 @@ def _add_cluster_options(parser: argparse.ArgumentParser) -> None:
     add("--node-objects", type=int, default=0, metavar="N", help="nodes that are API objects only, for load")
     add("--control-plane-only", action="store_true", help="no real node")
     add("--peer", action="store_true", help="with the dra-example-driver on the nodes, to compare")
+    add("--with-image", action="store_true", help="with --bare: Tangram's image is on the nodes")
+    add("--helm", action="store_true", help="with Helm on the PATH")
     add("--owned", action="store_true", help="the node objects' devices are for Tangram's controller")
     add("--controller", action="store_true", help="Tangram's controller allocates the devices of all nodes")
     add(

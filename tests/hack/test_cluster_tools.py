@@ -9,7 +9,7 @@ import pytest
 from launcher.build import Builder
 from launcher.errors import LauncherError
 from launcher.go import at_least
-from launcher.toolset import VERSIONS, ToolSet, containerd, kubernetes, peer_driver, toolset
+from launcher.toolset import VERSIONS, ToolSet, containerd, helm, kubernetes, peer_driver, toolset
 
 GO_MOD = """module example.com/tools
 
@@ -72,13 +72,13 @@ def test_every_pinned_version_names_its_programs_and_stamps_itself() -> None:
 
 
 def test_modules_ask_for_no_newer_go_than_the_locked_wheel() -> None:
-    wanted = [one.go for one in (*map(kubernetes, VERSIONS), containerd(), peer_driver())]
+    wanted = [one.go for one in (*map(kubernetes, VERSIONS), containerd(), helm(), peer_driver())]
 
     assert all(at_least("1.26.6", one) for one in wanted)
 
 
 def test_modules_hold_no_go_code() -> None:
-    folders = [one.module for one in (*map(kubernetes, VERSIONS), containerd(), peer_driver())]
+    folders = [one.module for one in (*map(kubernetes, VERSIONS), containerd(), helm(), peer_driver())]
 
     assert {path.name for folder in folders for path in folder.iterdir()} == {"go.mod", "go.sum"}
 

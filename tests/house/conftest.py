@@ -1,4 +1,4 @@
-"""What kubectl makes of our manifests; tests that ask are skipped where no kubectl is."""
+"""What kubectl and Helm make of our manifests; tests that ask are skipped where there is no such program."""
 
 from __future__ import annotations
 
@@ -16,12 +16,23 @@ sys.path.append(str(ROOT / "hack"))  # the developers' programs are no package
 
 
 @pytest.fixture(scope="session")
-def kustomize():
+def program():
+    """Return a function from a program's name and its folder below the tools folder to its path."""
+
+    def find(name, folder):
+        built = Path(os.environ.get("TANGRAM_TOOLS") or ROOT / ".tangram/tools") / folder
+        found = shutil.which(name) or shutil.which(name, path=str(built))
+        if found is None:
+            pytest.skip(f"needs {name}: make cluster-tools builds one")
+        return found
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def kustomize(program):
     """Return the documents of a folder with a kustomization."""
-    built = Path(os.environ.get("TANGRAM_TOOLS") or ROOT / ".tangram/tools") / "kubernetes-1.37"
-    kubectl = shutil.which("kubectl") or shutil.which("kubectl", path=str(built))
-    if kubectl is None:
-        pytest.skip("needs kubectl: make cluster-tools builds one")
+    kubectl = program("kubectl", "kubernetes-1.37")
 
     def documents(folder):
         command = [kubectl, "kustomize", folder]

@@ -34,9 +34,10 @@ class Settings:
 
     Shape: ``node_count`` real nodes, called node-1, node-2 ...; ``images`` are archives to import into each;
         ``machine`` is the file of the one they simulate, None for the overlay's own; ``peer`` the program of
-        another driver that each of them runs too, None without; ``owned_objects`` says that the devices of
-        node objects have the controller's taint; ``with_controller`` that Tangram's controller runs and
-        allocates the devices of real nodes; ``driver_options`` are for agent and plugin.
+        another driver that each of them runs too, None without; ``helm`` the folder with Helm, None without;
+        ``owned_objects`` says that the devices of node objects have the controller's taint;
+        ``with_controller`` that Tangram's controller runs and allocates the devices of real nodes;
+        ``driver_options`` are for agent and plugin.
     """
 
     folder: Path
@@ -49,6 +50,7 @@ class Settings:
     owned_objects: bool = False
     machine: Path | None = None
     peer: Path | None = None
+    helm: Path | None = None
     is_bare: bool = False
     with_controller: bool = False
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
@@ -81,7 +83,7 @@ class Settings:
         document: dict[str, Any] = json.loads(text)
         for key in ("folder", "kubernetes", "kubectl", "containerd"):
             document[key] = Path(document[key])
-        for key in ("machine", "peer"):
+        for key in ("machine", "peer", "helm"):
             document[key] = Path(document[key]) if document[key] else None
         document["images"] = tuple(Path(path) for path in document["images"])
         for key in ("command", "driver_options"):

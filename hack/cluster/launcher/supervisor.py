@@ -46,6 +46,7 @@ def _run(settings: Settings) -> int:
         str(settings.kubectl.parent),
         str(settings.kubernetes),
         str(settings.containerd),
+        *([str(settings.helm)] if settings.helm else ()),
         os.environ["PATH"],
     ]
     environment = {

@@ -70,6 +70,14 @@ def containerd() -> ToolSet:
     return toolset(folder, pinned, ("-tags", _CONTAINERD_TAGS, "-ldflags", linker))
 
 
+def helm() -> ToolSet:
+    """Return the set with Helm, to install and package the chart."""
+    folder = MODULES / "helm"
+    pinned = _required(folder, "helm.sh/helm/v4")
+    linker = f"-s -w -X helm.sh/helm/v4/internal/version.version={pinned}"
+    return toolset(folder, pinned, ("-ldflags", linker))
+
+
 def peer_driver() -> ToolSet:
     """Return the set with another driver's kubelet plugin, to compare ours with."""
     folder = MODULES / "peer-driver"
