@@ -1,8 +1,8 @@
 """The plugin as a program: reads the options, opens the machine, serves until a signal comes.
 
 Exit status: 0 after a signal, also where a call that hangs is cut off; 1 if it could not start on this node;
-2 for wrong options (one message on standard error, nothing made). ``release``, ``status`` or ``log-level`` as
-the first argument does that and ends.
+2 for wrong options (one message on standard error, nothing made). ``release``, ``clean``, ``status`` or
+``log-level`` as the first argument does that and ends.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from daemon.status.last_errors import LastErrors
 from daemon.status.on_signal import log_on_signal
 from plugin.answering import Where, answered
 from plugin.api import ClusterClaims, NoApiServer, metrics_review
-from plugin.arguments import RELEASE, parser, release_parser
+from plugin.arguments import CLEAN, RELEASE, clean_parser, parser, release_parser
 from plugin.assembly import assemble
 from plugin.base.errors import NotQuarantined, PluginError
 from plugin.base.folders import made, open_to_agent, refuse_unwritable
@@ -57,6 +57,7 @@ from plugin.claim.modes.node_labels import RememberedLabels
 from plugin.claim.reconciling.claim_health import LOOK_S
 from plugin.claim.record_store import RecordStore
 from plugin.claim.repeated import repeated
+from plugin.clean import run_clean
 from plugin.kubelet.server import refuse_unusable, start
 from plugin.options import Options
 from plugin.release import run_release
@@ -77,6 +78,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     if given[:1] == ["release"]:
         return _release(given[1:])
+    if given[:1] == ["clean"]:
+        return _clean(given[1:])
     if given and given[0] in COMMANDS:
         return run_control("plugin", KNOWN, PROBE_SOCKET, given)
     try:
@@ -128,6 +131,28 @@ def _release(given: Sequence[str]) -> int:
         return refuse(RELEASE, error, WRONG_OPTIONS)
     except (PluginError, HardwareError) as error:
         return refuse(RELEASE, error, FAILED)
+
+
+def _clean(given: Sequence[str]) -> int:
+    """Remove what Tangram keeps on this node, and return the exit status."""
+    try:
+        arguments = clean_parser().parse_args(given)
+    except SystemExit as end:
+        return int(end.code or DONE)
+    try:
+        options = Options(
+            driver_name=arguments.driver_name,
+            node_name=socket.gethostname().lower(),
+            kubelet_dir=arguments.kubelet_dir.absolute(),
+            cdi_dir=arguments.cdi_dir.absolute(),
+            machine_dir=arguments.machine and arguments.machine.absolute(),
+        )
+        run_clean(options, arguments.run_dir, sys.stdout.write, as_json=arguments.json)
+    except InvalidOption as error:
+        return refuse(CLEAN, error, WRONG_OPTIONS)
+    except PluginError as error:
+        return refuse(CLEAN, error, FAILED)
+    return DONE
 
 
 def _options(arguments: argparse.Namespace, chosen: ChosenMachine, node_name: str) -> Options:

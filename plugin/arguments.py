@@ -55,6 +55,25 @@ exit status:
   2  wrong options, or the claim is not in quarantine; nothing was changed
 """
 
+CLEAN: Final = "tangram plugin clean"
+_CLEAN: Final = """Remove what Tangram keeps on this node, once it is uninstalled.
+
+That is the plugin's folder below the kubelet's (names of GPUs, what is known of their health), the folder
+of MPS daemons, CDI documents that were left, and with --machine a simulated machine. It refuses while a
+plugin serves or a claim has a record. Hardware is not touched.
+deploy/manifests/clean-nodes runs it on every node."""
+_CLEAN_EXAMPLES: Final = """examples:
+  on a node:
+    tangram plugin clean
+  where the kubelet has another folder:
+    tangram plugin clean --kubelet-dir /data/kubelet
+
+exit status:
+  0  it is removed, or nothing was there
+  1  a plugin serves or a claim has a record, and nothing was changed; or the disk refused
+  2  wrong options; nothing was changed
+"""
+
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of ``tangram plugin``."""
@@ -97,6 +116,25 @@ def release_parser() -> argparse.ArgumentParser:
     _add_places(found)
     machine_options.add_options(found)
     mode_option.add_option(found)
+    return found
+
+
+def clean_parser() -> argparse.ArgumentParser:
+    """Return the parser of ``tangram plugin clean``."""
+    found = argparse.ArgumentParser(
+        prog=CLEAN,
+        description=_CLEAN,
+        epilog=_CLEAN_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = found.add_argument
+    add("--driver-name", default=DEFAULT_DRIVER, metavar="NAME", help="default: %(default)s")
+    add("--kubelet-dir", type=Path, default="/var/lib/kubelet", metavar="DIR", help="default: %(default)s")
+    add("--cdi-dir", type=Path, default="/var/run/cdi", metavar="DIR", help="default: %(default)s")
+    run_dir = "where MPS daemons had their sockets; default: %(default)s"
+    add("--run-dir", type=Path, default="/run/tangram", metavar="DIR", help=run_dir)
+    add("--machine", type=Path, metavar="DIR", help="folder of a simulated machine, removed too")
+    add("--json", action="store_true", help="print one JSON value, for machines")
     return found
 
 
