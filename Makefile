@@ -28,6 +28,8 @@ help:
 	@echo "make chaos          pods come and go while parts of such a cluster are killed; make chaos-node: without"
 	@echo "                    the controller, all kinds of claims"
 	@echo "make test-cluster   the tests in such a cluster; make test-cluster-all: on every version"
+	@echo "make install-kind   Tangram with simulated GPUs in a kind cluster that runs (docker, kind, kubectl)"
+	@echo "make release IMAGE=registry.example.com/tangram  all files of a release, in dist/"
 	@echo "make cluster-tools  build its programs beforehand (no root)"
 
 $(VENV)/.ready: pyproject.toml uv.lock hack/bootstrap.sh
@@ -100,6 +102,16 @@ doctor-page: $(VENV)/.ready
 
 explain-golden: $(VENV)/.ready
 	TANGRAM_WRITE_GOLDEN=1 $(VENV)/bin/pytest -q -n 0 tests/tangram/test_explained_situations.py
+
+# Into a kind cluster that runs: make install-kind CLUSTER=gpus (docs/try-it.md).
+.PHONY: install-kind
+install-kind: $(VENV)/.ready
+	@sh hack/install-kind.sh $(CLUSTER)
+
+# Manifests, chart, image archive, wheel, SBOM, checksums (docs/install.md, 8): make release IMAGE=... OPTIONS=--without-image
+.PHONY: release
+release: $(VENV)/.ready
+	@$(VENV)/bin/python hack/release.py --image "$(IMAGE)" $(OPTIONS)
 
 # The peer: upstream's allocator, built with Go (hack/upstream-allocator).
 .PHONY: bench-peer test-peer

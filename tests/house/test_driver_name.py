@@ -23,7 +23,7 @@ QUOTED = re.compile(r'"([a-z0-9.]+)"')
 def named_otherwise(kustomize, tmp_path):
     """Render an overlay with the lines of the install guide."""
     blocks = re.findall(
-        r"^```\n(.*?)^```\n", (ROOT / "docs/install.md").read_text(), re.DOTALL | re.MULTILINE
+        r"^```\w*\n(.*?)^```\n", (ROOT / "docs/install.md").read_text(), re.DOTALL | re.MULTILINE
     )
     (block,) = (one for one in blocks if "name: driver" in one)
     lines = block.replace("../deploy", os.path.relpath(ROOT / "deploy", tmp_path))

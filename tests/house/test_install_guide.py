@@ -17,7 +17,7 @@ CONTAINER = re.compile(r"/spec/template/spec/containers/([01])/args/-")
 
 @pytest.fixture(params=[False, True], ids=["as it stands", "with what is commented"])
 def arguments(request):
-    blocks = re.findall(r"^```\n(.*?)^```\n", GUIDE.read_text(), re.DOTALL | re.MULTILINE)
+    blocks = re.findall(r"^```\w*\n(.*?)^```\n", GUIDE.read_text(), re.DOTALL | re.MULTILINE)
     (block,) = (one for one in blocks if "--partitions=" in one)
     if request.param:
         block = block.replace("# - {op", "- {op")
@@ -43,7 +43,7 @@ def test_agent_and_plugin_are_given_the_same_table(arguments):
 
 
 def test_the_quota_of_the_guide_limits_every_class_that_ships():
-    blocks = re.findall(r"^```\n(.*?)^```\n", GUIDE.read_text(), re.DOTALL | re.MULTILINE)
+    blocks = re.findall(r"^```\w*\n(.*?)^```\n", GUIDE.read_text(), re.DOTALL | re.MULTILINE)
     (block,) = (one for one in blocks if "kind: ResourceQuota" in one)
     classes = yaml.safe_load_all((MANIFESTS / "base/device-classes/device-classes.yaml").read_text())
 
