@@ -12,6 +12,7 @@ import errno
 import io
 import os
 import stat
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +20,12 @@ from plugin.base.errors import StorageFailed
 
 _TEMPORARY: Final = ".tmp"
 _PASSING: Final = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EAGAIN}
+
+
+@lru_cache(maxsize=64)
+def within(folder: Path, name: str) -> Path:
+    """Return the path of a name in a folder. Cached: one claim asks for the same few again and again."""
+    return folder / name
 
 
 def temporary_path(path: Path) -> Path:

@@ -7,8 +7,7 @@ for how long, and fails at once instead.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,6 +32,23 @@ class CallInFlight:
         return f"{self.what} has not returned for {self.age_s:.0f} s"
 
 
+class NotedCall:
+    """The block of one call. A claim makes a dozen of them, and a generator would cost each twice as much."""
+
+    __slots__ = ("_began", "_call", "_thread")
+
+    def __init__(self, began: dict[int, tuple[float, str, float]], call: tuple[float, str, float]) -> None:
+        self._began = began
+        self._call = call
+
+    def __enter__(self) -> None:
+        self._thread = threading.get_ident()
+        self._began[self._thread] = self._call
+
+    def __exit__(self, *_error: object) -> None:
+        del self._began[self._thread]
+
+
 class CallsInFlight:
     """The calls of this process. Units: ``clock`` counts seconds."""
 
@@ -40,18 +56,12 @@ class CallsInFlight:
         self._clock = clock
         self._began: dict[int, tuple[float, str, float]] = {}
 
-    @contextmanager
-    def noted(self, what: str, hung_after_s: float = HUNG_AFTER_S) -> Iterator[None]:
-        """Note the call that this thread makes in the block.
+    def noted(self, what: str, hung_after_s: float = HUNG_AFTER_S) -> NotedCall:
+        """Note the call that this thread makes in a ``with`` block.
 
         Units: ``hung_after_s`` after how many seconds it counts as hung.
         """
-        thread = threading.get_ident()
-        self._began[thread] = (self._clock(), what, hung_after_s)
-        try:
-            yield
-        finally:
-            del self._began[thread]
+        return NotedCall(self._began, (self._clock(), what, hung_after_s))
 
     def of_thread(self, thread: int) -> CallInFlight | None:
         """Return the call that a thread is in, None where it is in none."""

@@ -224,25 +224,28 @@ def _check_edits(where: str, edits: Edits) -> None:
         _rule(_ENVIRONMENT.fullmatch(text), f"{where}.env", text, "must be NAME=value in one line")
     for node in edits.device_nodes:
         place = f"{where}.deviceNodes"
-        _rule(_is_absolute(node.path), place, node.path, "path must be absolute")
-        _rule(_is_absolute(node.host_path or "/"), place, node.host_path, "hostPath must be absolute")
+        _need_absolute(place, path=node.path, hostPath=node.host_path or "/")
         numbers = (node.type, node.major, node.minor)
         rule = "type, major and minor go together"
         _rule(numbers.count(None) in {0, 3}, place, numbers, rule)
     for mount in edits.mounts:
-        place = f"{where}.mounts"
-        _rule(_is_absolute(mount.host_path), place, mount.host_path, "hostPath must be absolute")
-        _rule(_is_absolute(mount.container_path), place, mount.container_path, "path must be absolute")
+        _need_absolute(f"{where}.mounts", hostPath=mount.host_path, path=mount.container_path)
     for hook in edits.hooks:
         place = f"{where}.hooks"
         _rule(hook.hook_name in HOOKS, place, hook.hook_name, f"must be one of {', '.join(HOOKS)}")
-        _rule(_is_absolute(hook.path), place, hook.path, "path must be absolute")
+        _need_absolute(place, path=hook.path)
 
 
-def _is_absolute(path: str) -> bool:
-    return path.startswith("/") and "\0" not in path
+def _need_absolute(place: str, **paths: str) -> None:
+    for name, path in paths.items():
+        if not path.startswith("/") or "\0" in path:
+            raise _wrong(place, path, f"{name} must be absolute")
 
 
 def _rule(holds: object, field: str, value: object, rule: str) -> None:
     if not holds:
-        raise InvalidCdi("write", "the CDI document", f"{field}: {value!r}: {rule}")
+        raise _wrong(field, value, rule)
+
+
+def _wrong(field: str, value: object, rule: str) -> InvalidCdi:
+    return InvalidCdi("write", "the CDI document", f"{field}: {value!r}: {rule}")

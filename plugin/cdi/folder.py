@@ -52,7 +52,7 @@ class CdiFolder:
 
     def path(self, uid: ClaimUid) -> Path:
         """Return the path of a claim's document."""
-        return self.folder / f"{self._prefix}{uid}{_SUFFIX}"
+        return files.within(self.folder, f"{self._prefix}{uid}{_SUFFIX}")
 
     def ensure(self, uid: ClaimUid, content: bytes) -> str:
         """Write a claim's document unless the file has this content already, and read it back.

@@ -226,7 +226,7 @@ class RecordStore:
         return read(self._path(uid), uid, self.cdi)
 
     def _path(self, uid: ClaimUid) -> Path:
-        return self.folder / f"{uid}{_SUFFIX}"
+        return files.within(self.folder, f"{uid}{_SUFFIX}")
 
 
 def _uids(names: Iterable[str], suffix: str) -> tuple[ClaimUid, ...]:

@@ -7,9 +7,22 @@ the driver's version is the same and every file still exists.
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 
 from agent.hardware.ports import DriverFiles
 from agent.hardware.types import Bdf, DeviceNode, HostFile
+
+
+@dataclass(frozen=True, slots=True)
+class _Libraries:
+    """What was found. Shape: ``paths`` of the files, each once."""
+
+    driver_version: str
+    files: tuple[HostFile, ...]
+    paths: tuple[str, ...]
+
+    def are_there(self) -> bool:
+        return all(map(os.path.exists, self.paths))
 
 
 class RememberedFiles:
@@ -17,7 +30,7 @@ class RememberedFiles:
 
     def __init__(self, files: DriverFiles) -> None:
         self._files = files
-        self._found: tuple[str, tuple[HostFile, ...]] | None = None
+        self._found: _Libraries | None = None
 
     def gpu_nodes(self, minor: int) -> tuple[DeviceNode, ...]:
         """Return the nodes of a whole GPU."""
@@ -62,12 +75,8 @@ class RememberedFiles:
     def libraries(self, driver_version: str) -> tuple[HostFile, ...]:
         """Return the driver's libraries and tools of this version."""
         known = self._found
-        if known is not None and known[0] == driver_version and _all_there(known[1]):
-            return known[1]
-        found = self._files.libraries(driver_version)
-        self._found = driver_version, found
-        return found
-
-
-def _all_there(found: tuple[HostFile, ...]) -> bool:
-    return all(os.path.exists(path) for path in {str(file.host_path) for file in found})
+        if known is None or known.driver_version != driver_version or not known.are_there():
+            files = self._files.libraries(driver_version)
+            paths = tuple(dict.fromkeys(str(file.host_path) for file in files))
+            self._found = known = _Libraries(driver_version, files, paths)
+        return known.files

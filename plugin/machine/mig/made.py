@@ -37,4 +37,4 @@ class MadeModes:
             files.remove(self._path(gpu))
 
     def _path(self, gpu: Gpu) -> Path:
-        return self.folder / gpu.uuid
+        return files.within(self.folder, gpu.uuid)
