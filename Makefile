@@ -40,7 +40,7 @@ demo: $(VENV)/.ready
 	@$(VENV)/bin/tangram demo --node dgx-a100
 
 test: $(VENV)/.ready
-	$(VENV)/bin/pytest -n auto --fault-matrix=told
+	$(VENV)/bin/pytest -n auto --fault-matrix=told --durations=40
 
 # Which faults the tests try at which points, and what comes of them.
 fault-matrix: $(VENV)/.ready
