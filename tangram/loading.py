@@ -42,6 +42,7 @@ SUBCOMMANDS: Final = frozenset(
         "report",
         "serve",
         "show",
+        "simulate",
         "top",
         "validate",
     )

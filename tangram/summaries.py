@@ -15,6 +15,7 @@ SUMMARIES: Final[Mapping[str, str]] = {
     "explain": "explain why claims do not fit (exit status 1), or why they get these devices and not others",
     "pending": "show the pods of a cluster that wait for devices of the controller, and why",
     "plan": "say whether a workload fits, what else does, and what to end for it (exit status 1: no fit)",
+    "simulate": "replay a trace of claims under the policies: who waits, what is in use, what is fragmented",
     "report": "write a page of who holds which devices and which pods wait, as one HTML file",
     "serve": "serve the same page of a running cluster, kept up to date, read only",
     "doctor": "say what is stuck on a node or in a cluster, and what to do (exit status 1: something is)",

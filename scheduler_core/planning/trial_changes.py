@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from types import TracebackType
 
-from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, Claim, ExclusiveScope
+from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, Claim, ClaimRef, ExclusiveScope
 from scheduler_core.model.device import DeviceId
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.result import Allocation
@@ -20,21 +20,21 @@ class Holdings:
     def __init__(self, state: ClusterState) -> None:
         self._state = state
 
-    def of(self, claim: Claim, allocation: Allocation) -> AllocatedClaim:
-        """Return what a claim of an answer holds."""
-        results = allocation.results[claim.ref]
+    def of(self, claim: Claim, allocation: Allocation, name: ClaimRef | None = None) -> AllocatedClaim:
+        """Return what a claim of an answer holds, under another name where one is given."""
+        ref = name or claim.ref
         return AllocatedClaim(
-            ref=claim.ref,
-            uid=claim.uid,
-            results=tuple([self._with_share(one, str(claim.ref)) for one in results]),
+            ref=ref,
+            uid=claim.uid if name is None else None,
+            results=tuple([self._with_share(one, ref) for one in allocation.results[claim.ref]]),
             exclusive=tuple(one for one in claim.constraints if isinstance(one, ExclusiveScope)),
         )
 
-    def _with_share(self, result: AllocatedDevice, share_id: str) -> AllocatedDevice:
+    def _with_share(self, result: AllocatedDevice, ref: ClaimRef) -> AllocatedDevice:
         pool = self._state.views.get((result.device.driver, result.device.pool))
         if pool is None or result.admin_access or not _is_shareable(pool, result.device):
             return result
-        return replace(result, share_id=share_id)
+        return replace(result, share_id=str(ref))
 
 
 class TrialChanges:

@@ -66,7 +66,7 @@ def test_a_trace_brings_the_load_that_is_asked_for(name):
     mix = MIXES[name]
     arrivals = list(trace(mix, 0.9, NODES * GPUS, 20_000, seed=1))
 
-    work = sum(mix.kinds[one.kind].weight * (one.until - one.at) for one in arrivals)
+    work = sum(mix.kinds[one.ask].weight * one.stays for one in arrivals)
     assert work / arrivals[-1].at == pytest.approx(0.9 * NODES * GPUS, rel=0.1)
     assert [one.at for one in arrivals] == sorted(one.at for one in arrivals)
 

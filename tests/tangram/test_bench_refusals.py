@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler_core.model.ownership import GATE
+from scheduler_core.planning.simulation import Arrival
 from tangram.bench.cluster_port import Bench
 from tangram.bench.controller.many import decision_times
 from tangram.bench.controller.placed import steady_rate
 from tangram.bench.controller.refusals import rows
 from tangram.bench.controller.streams import CONTROLLER, KUBE_SCHEDULER, Allocator, Refused, Stream
 from tangram.bench.placement.kinds import partition, whole
-from tangram.bench.placement.traces import Arrival
 
 KINDS = (partition("1g"), whole(1))
 
@@ -83,7 +83,7 @@ def played(cluster: RoomForSome, arrivals: list[Arrival], stays_s: float = 0.0) 
 
 
 def arrival(at: float, until: float, kind: int = 0) -> Arrival:
-    return Arrival(at, until, kind)
+    return Arrival(at, until - at, kind)
 
 
 @pytest.mark.parametrize("allocator", [KUBE_SCHEDULER, CONTROLLER], ids=lambda one: one.name)
@@ -116,10 +116,10 @@ def test_what_is_refused_is_what_finds_no_room_when_it_comes(room, times) -> Non
     held: list[Arrival] = []
     lost = []
     for one in arrivals:
-        held = [other for other in held if other.until > one.at]
+        held = [other for other in held if other.at + other.stays > one.at]
         (held if len(held) < room else lost).append(one)
 
-    slices = sum(KINDS[one.kind].slices for one in lost)
+    slices = sum(KINDS[one.ask].slices for one in lost)
     assert played(RoomForSome(room, CONTROLLER), arrivals) == Refused(len(lost), slices)
 
 

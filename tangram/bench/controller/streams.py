@@ -13,12 +13,12 @@ from typing import Final
 
 from controller.plan.documents import REASON
 from scheduler_core.model.ownership import CONDITION, GATE
+from scheduler_core.planning.simulation import Arrival
 from tangram.bench.cluster_follow import Follower, following
 from tangram.bench.cluster_objects import pod
 from tangram.bench.cluster_port import Bench, Document
 from tangram.bench.controller.objects import ON_OBJECTS
 from tangram.bench.placement.kinds import Kind
-from tangram.bench.placement.traces import Arrival
 
 _STAYS_S: Final = 0.5
 
@@ -78,10 +78,10 @@ class Stream:
         ):
             for number, arrival in enumerate(arrivals):
                 self._end(self._left_by(arrival.at), claims)
-                name, kind = f"pod-{number}", self._kinds[arrival.kind]
+                name, kind = f"pod-{number}", self._kinds[arrival.ask]
                 self._ask(name, kind)
                 if self._is_bound(name, pods):
-                    heapq.heappush(self._leaving, (arrival.until, name))
+                    heapq.heappush(self._leaving, (arrival.at + (arrival.stays or 0.0), name))
                 else:
                     refused.append(kind)
                     self._end([name], claims)

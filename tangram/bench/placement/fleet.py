@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,11 +18,11 @@ from scheduler_core.model.device import Device, QualifiedName
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.result import Allocation
+from scheduler_core.planning.simulation import Arrival, Simulation
 from scheduler_core.state.cluster_state import ClusterState
 from tangram.bench.cluster import classes, features, memory_slices
 from tangram.bench.machine import DRIVER
 from tangram.bench.placement.mixes import Mix
-from tangram.bench.placement.traces import Arrival
 from tangram.planning.nodes import renamed
 from tangram.undecided import decided_or_none
 
@@ -93,7 +92,7 @@ def shuffled(seed: int) -> Order:
 
 
 class Run:
-    """An engine that allocates the claims of a trace one after another.
+    """An engine that allocates the claims of a trace one after another; it holds them and counts.
 
     Shape: ``order`` None asks for any node, else for the nodes in that order; ``alternatives_apart`` asks for
            the preferred alternatives on all nodes before it asks for the others.
@@ -111,77 +110,85 @@ class Run:
             self._engine.state.set_pool(pool)
         self._sizes = {device.name: memory_slices(device) for device in fleet.pools[0].devices}
         self._capacity = fleet.slices
-        self._leaving: list[tuple[float, int, int]] = []
-        self._held: dict[int, str] = {}
+        self._arrivals: Sequence[Arrival] = ()
+        self._warm = self._refused = self._refused_slices = 0
+        self._held: dict[int, tuple[str, int]] = {}
         self._on_node: Counter[str] = Counter()
         self._used = self._preferred = 0
         self._area = self._since = self._now = 0.0
         self._whole: list[float] = []
 
     def outcome(self, trace: Sequence[Arrival]) -> Outcome:
-        """Return what becomes of a trace."""
-        warm, refused, refused_slices = len(trace) // _WARM, 0, 0
-        for number, arrival in enumerate(trace):
-            self._release_until(arrival.at)
-            if number == warm:
-                self._start()
-            is_placed = self._place(number, arrival)
-            if number >= warm and not is_placed:
-                refused += 1
-                refused_slices += self._kinds[arrival.kind].slices
-            if number >= warm and number % _SAMPLE == 0:
-                free = sum(self._on_node[node.name] == 0 for node in self._fleet.nodes)
-                self._whole.append(free / len(self._fleet.nodes))
+        """Return what becomes of a trace, in which nothing waits."""
+        self._arrivals, self._warm = trace, len(trace) // _WARM
+        Simulation(trace, self, self, patience=0).run()
         return Outcome(
-            asked=len(trace) - warm,
-            refused=refused,
-            refused_slices=refused_slices,
+            asked=len(trace) - self._warm,
+            refused=self._refused,
+            refused_slices=self._refused_slices,
             preferred=self._preferred,
             utilisation=self._area / max(self._now - self._since, 1e-9) / self._capacity,
             whole_nodes=sum(self._whole) / max(len(self._whole), 1),
         )
 
-    def _start(self) -> None:
-        """Begin to count."""
-        self._area, self._since, self._preferred = 0.0, self._now, 0
+    def passes(self, until: float) -> None:
+        """Count what was in use for a while."""
+        self._area += self._used * (until - self._now)
+        self._now = until
 
-    def _release_until(self, now: float) -> None:
-        """Release the claims that have left by then."""
-        while self._leaving and self._leaving[0][0] <= now:
-            at, number, size = heapq.heappop(self._leaving)
-            self._advance(at)
-            self._engine.state.release(_ref(number))
-            self._on_node[self._held.pop(number)] -= 1
-            self._used -= size
-        self._advance(now)
+    def arrives(self, number: int) -> None:
+        """Begin to count with the first arrival that finds the nodes filled."""
+        if number == self._warm:
+            self._area, self._since, self._preferred = 0.0, self._now, 0
 
-    def _place(self, number: int, arrival: Arrival) -> bool:
-        """Allocate a claim, and return whether it fits somewhere."""
-        kind = self._kinds[arrival.kind]
+    def place(self, number: int, arrival: Arrival) -> Allocation | None:
+        """Allocate a claim."""
+        kind = self._kinds[arrival.ask]
         nodes = None if self._order is None else self._order(self._fleet.nodes)
-        found: Allocation | None = None
         for asked, claim in enumerate(kind.apart if self._is_apart else (kind.claim,)):
             found = decided_or_none(self._engine.decide_somewhere([claim], nodes))
             if found is not None:
                 self._hold(number, arrival, found, is_preferred=asked == 0)
-                return True
-        return False
+                return found
+        return None
+
+    def placed(self, number: int, allocation: Allocation, waited: float) -> None:  # noqa: ARG002
+        """Count unused nodes: the claim was counted when it was held."""
+        self._count_nodes(number)
+
+    def refuses(self, number: int) -> None:
+        """Count a claim that fits nowhere."""
+        if number >= self._warm:
+            self._refused += 1
+            self._refused_slices += self._kinds[self._arrivals[number].ask].slices
+        self._count_nodes(number)
+
+    def leave(self, number: int) -> None:
+        """Release a claim."""
+        self._engine.state.release(_ref(number))
+        node, size = self._held.pop(number)
+        self._on_node[node] -= 1
+        self._used -= size
+
+    def left(self, number: int) -> None:
+        """Do nothing more: it is counted when it is released."""
+
+    def _count_nodes(self, number: int) -> None:
+        """Count the unused nodes after an arrival, now and then."""
+        if number >= self._warm and number % _SAMPLE == 0:
+            free = sum(self._on_node[node.name] == 0 for node in self._fleet.nodes)
+            self._whole.append(free / len(self._fleet.nodes))
 
     def _hold(self, number: int, arrival: Arrival, found: Allocation, *, is_preferred: bool) -> None:
         (given,) = found.results.values()
-        first = {request.alternatives[0].name for request in self._kinds[arrival.kind].claim.requests}
+        first = {request.alternatives[0].name for request in self._kinds[arrival.ask].claim.requests}
         results = tuple(_shared(result, number) for result in given)
         self._engine.state.hold(AllocatedClaim(ref=_ref(number), results=results))
         size = sum(map(self._size, results))
         self._preferred += is_preferred and all(result.request in first for result in results)
         self._used += size
-        self._held[number] = found.node
+        self._held[number] = (found.node, size)
         self._on_node[found.node] += 1
-        heapq.heappush(self._leaving, (arrival.until, number, size))
-
-    def _advance(self, now: float) -> None:
-        self._area += self._used * (now - self._now)
-        self._now = now
 
     def _size(self, result: AllocatedDevice) -> int:
         if result.consumed:

@@ -6,24 +6,18 @@ A load of 1 is as much work as the GPUs can hold, by the weights of the claims a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from random import Random
 
+from scheduler_core.planning.simulation import Arrival
 from tangram.bench.placement.mixes import Mix
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """One claim of a trace. Shape: ``kind`` its number. Units: mean times that a claim stays."""
-
-    at: float
-    until: float
-    kind: int
-
-
 def trace(mix: Mix, load: float, gpus: int, count: int, seed: int) -> Iterator[Arrival]:
-    """Yield ``count`` arrivals, the first one first."""
+    """Yield ``count`` arrivals, the first one first; each asks for the kind with its number.
+
+    Units: mean times that a claim stays.
+    """
     chance, now = Random(seed), 0.0
     kind = left = 0
     for number in range(count):
@@ -36,7 +30,7 @@ def trace(mix: Mix, load: float, gpus: int, count: int, seed: int) -> Iterator[A
             now += chance.expovariate(load * gpus / weight / mix.batch)
             (kind,) = chance.choices(range(len(shares)), cum_weights=tuple(accumulate(shares)))
             left = _further(mix, chance)
-        yield Arrival(now, now + mix.stay(chance) * mix.stretch(mix.kinds[kind]), kind)
+        yield Arrival(now, mix.stay(chance) * mix.stretch(mix.kinds[kind]), kind)
 
 
 def _shares(mix: Mix, progress: float) -> Sequence[float]:

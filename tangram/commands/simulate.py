@@ -1,0 +1,100 @@
+"""``tangram simulate``: replays a trace of claims under the policies: who waits, and what is in use."""
+
+from __future__ import annotations
+
+import gc
+from argparse import ArgumentTypeError, Namespace
+from math import inf, isfinite
+from pathlib import Path
+
+from scheduler_core.planning.kinds import kinds_of
+from tangram.errors import BadInput
+from tangram.face import DONE, UNDECIDED, Face, Subparsers, add_command
+from tangram.planning.chart import chart
+from tangram.planning.mixes import add_mix, check_mix, mix_trace
+from tangram.planning.reading import KEYS, Known, add_known, read_claims, read_known
+from tangram.planning.simulated import simulate
+from tangram.planning.simulation_picture import simulation_picture, simulation_value
+from tangram.planning.traces.reading import read_trace
+from tangram.planning.traces.trace import Trace, Vocabulary
+from tangram.policies import POLICIES
+from tangram.summaries import SUMMARIES
+
+
+def add(parsers: Subparsers) -> None:
+    """Add the subcommand."""
+    example = """tangram simulate --add 4=dgx-a100 --trace docs/plan-ahead/trace.csv
+  tangram simulate --add 10=dgx-a100 --mix mid --load 0.9 --patience 0 --svg mid.svg
+  tangram simulate --cluster --trace decisions.jsonl
+
+exit status:
+  0  the trace was replayed
+  4  it was, and the search reached its bound at some questions: these arrivals got no devices then"""
+    parser = add_command(parsers, "simulate", SUMMARIES["simulate"], example, _run)
+    add_known(parser)
+    parser.add_argument(
+        "--trace",
+        metavar="FILE",
+        help="CSV or JSON lines with arrival, duration and what is asked for; the decision log of the "
+        "controller; openb_pod_list of Alibaba's GPU trace of 2023; - for standard input",
+    )
+    parser.add_argument(
+        "--claim",
+        action="append",
+        metavar="FILE",
+        dest="claims",
+        help="claims that the trace names; may be repeated",
+    )
+    add_mix(parser)
+    parser.add_argument(
+        "--policy", choices=tuple(POLICIES), action="append", help="may be repeated; default: all"
+    )
+    parser.add_argument(
+        "--patience",
+        type=_patience,
+        default=inf,
+        metavar="SECONDS",
+        help="give up after so long in line, 0: at once; default: wait for ever",
+    )
+    parser.add_argument("--svg", type=Path, metavar="FILE", help="write a chart over time as SVG")
+
+
+def _patience(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if isfinite(found) and found >= 0:
+        return found
+    raise ArgumentTypeError(f"{text!r}: must be seconds, at least 0")
+
+
+def _run(options: Namespace, face: Face) -> int:
+    if (options.trace is None) == (options.mix is None):
+        raise BadInput("simulate: say what arrives: --trace FILE, or --mix NAME")
+    check_mix(options)
+    known = read_known(options, face)
+    trace = _trace(options, known)
+    wanted = [name for name in POLICIES if name in (options.policy or POLICIES)]
+    gc.freeze()  # so that collections in the course of the simulation do not look at the cluster again
+    runs = {name: simulate(known.cluster, trace, POLICIES[name], options.patience) for name in wanted}
+    if options.svg is not None:
+        title = f"{len(trace.arrivals):,} arrivals on {len(known.nodes)} nodes"
+        options.svg.write_text(chart(runs, title), encoding="utf-8")
+    if options.json:
+        face.out.json(simulation_value(runs, trace, len(known.nodes)))
+    else:
+        face.out.show(simulation_picture(runs, trace, len(known.nodes)))
+    return UNDECIDED if any(run.undecided for run in runs.values()) else DONE
+
+
+def _trace(options: Namespace, known: Known) -> Trace:
+    if options.mix is not None:
+        return mix_trace(options, known)
+    vocabulary = Vocabulary(
+        kinds=kinds_of(known.cluster.pools, KEYS),
+        classes=known.cluster.classes,
+        claims=read_claims(options.claims) if options.claims else (),
+        driver=known.driver,
+    )
+    return read_trace(options.trace, vocabulary)

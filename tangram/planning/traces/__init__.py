@@ -1,0 +1,1 @@
+"""Traces: which claims arrive when, and for how long they stay. Read from files of several formats."""

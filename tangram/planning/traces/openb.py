@@ -1,0 +1,68 @@
+"""Alibaba's trace ``cluster-trace-gpu-v2023`` (openb_pod_list_*.csv) as a trace of claims.
+
+Its columns are described in https://github.com/alibaba/clusterdata. A pod
+with whole GPUs asks for as many GPUs of one node. A pod with a part of a GPU asks for the smallest MIG
+profile that has at least this part of the compute slices. Its name says it: ``2g.10gb`` has two of seven.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from scheduler_core.model.claim import Claim
+from tangram.errors import BadInput
+from tangram.planning.traces.trace import Trace, TraceBuilder, Vocabulary
+
+COLUMNS: Final = frozenset(
+    ("name", "num_gpu", "gpu_milli", "creation_time", "deletion_time", "scheduled_time")
+)
+"""Those that are read; the file has more."""
+_WHOLE_MILLI: Final = 1000
+_PROFILE: Final = re.compile(r"([1-7])g\.[0-9]+gb")
+_NAMESPACE: Final = "openb"
+
+
+def read_openb(place: str, rows: Iterable[tuple[int, Mapping[str, Any]]], known: Vocabulary) -> Trace:
+    """Return the trace of the file's rows. Raises: BadInput."""
+    builder, counts = TraceBuilder(place), Counter[str]()
+    sizes = _sizes(known)
+    for number, row in rows:
+        try:
+            gpus, milli = int(row["num_gpu"]), int(row["gpu_milli"] or _WHOLE_MILLI)
+            came, left = float(row["creation_time"]), float(row["deletion_time"])
+            began = float(row["scheduled_time"] or came)
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadInput(f"{place}: line {number}: is no row of openb_pod_list: {error!r}") from error
+        counts["without"] += gpus == 0
+        counts["types"] += gpus > 0 and bool(row.get("gpu_spec"))
+        if gpus == 0:
+            continue
+        key = (gpus, milli)
+        claims = () if builder.knows(key) else [_claim(gpus, milli, sizes, known, place)]
+        builder.arrive(came, max(left - began, 1.0), builder.ask(key, claims))
+    return builder.trace(_notes(counts))
+
+
+def _sizes(known: Vocabulary) -> list[tuple[int, str]]:
+    """Return the MIG profiles of the nodes with their compute slices, the smallest first."""
+    found = ((_PROFILE.fullmatch(one.name), one.name) for one in known.kinds)
+    return sorted({(int(match[1]), name) for match, name in found if match})
+
+
+def _claim(gpus: int, milli: int, sizes: list[tuple[int, str]], known: Vocabulary, place: str) -> Claim:
+    wanted = next((name for size, name in sizes if size * _WHOLE_MILLI >= 7 * milli), "gpu")
+    name = "gpu" if gpus > 1 or milli >= _WHOLE_MILLI else wanted
+    try:
+        return known.of_kind(name, gpus, _NAMESPACE)
+    except ValueError as error:
+        raise BadInput(f"{place}: asks for {name}: {error}") from None
+
+
+def _notes(counts: Counter[str]) -> Iterator[str]:
+    if counts["without"]:
+        yield f"{counts['without']} pods without a GPU are left out"
+    if counts["types"]:
+        yield f"{counts['types']} pods ask for types of GPUs: here they take any"
