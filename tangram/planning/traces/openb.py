@@ -21,7 +21,7 @@ COLUMNS: Final = frozenset(
 )
 """Those that are read; the file has more."""
 _WHOLE_MILLI: Final = 1000
-_PROFILE: Final = re.compile(r"([1-7])g\.[0-9]+gb")
+_PROFILE: Final = re.compile(r"([1-7])g\.([0-9]+)gb")
 _NAMESPACE: Final = "openb"
 
 
@@ -47,9 +47,10 @@ def read_openb(place: str, rows: Iterable[tuple[int, Mapping[str, Any]]], known:
 
 
 def _sizes(known: Vocabulary) -> list[tuple[int, str]]:
-    """Return the MIG profiles of the nodes with their compute slices, the smallest first."""
+    """Return the MIG profiles of the nodes with their compute slices; of one size the least memory first."""
     found = ((_PROFILE.fullmatch(one.name), one.name) for one in known.kinds)
-    return sorted({(int(match[1]), name) for match, name in found if match})
+    sizes = sorted({(int(match[1]), int(match[2]), name) for match, name in found if match})
+    return [(compute, name) for compute, _, name in sizes]
 
 
 def _claim(gpus: int, milli: int, sizes: list[tuple[int, str]], known: Vocabulary, place: str) -> Claim:
