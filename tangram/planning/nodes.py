@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from argparse import ArgumentTypeError
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final
 
 from agent.inventory import describe, discover, offered
 from agent.slices import v1_slices
 from scheduler_core.codec import v1
-from scheduler_core.model.device import Device
-from scheduler_core.model.nodes import OnNode
-from scheduler_core.model.pool import Pool, PoolId
+from scheduler_core.model.pool import Pool
+from tangram.bench.placement.copied import renamed
 from tangram.face import Parser
 from tangram.machines import Machines
 from tangram.program.throwaway import throwaway_folder
@@ -74,26 +73,6 @@ def pool_of(kind: str, machines: Machines, driver: str) -> Pool:
         slices = v1_slices(describe(offered(discover(readers, node.name)), driver))
     (pool,) = v1.pools(v1.decode_slice(one) for one in slices)
     return pool
-
-
-def renamed(pool: Pool, node: str, number: int) -> Pool:
-    """Return the pool as another node's, with UUIDs that no other node has."""
-    return replace(
-        pool,
-        id=PoolId(pool.id.driver, node),
-        devices=tuple(_moved(device, OnNode(node), f"GPU-{number:04x}") for device in pool.devices),
-        seen_from=(OnNode(node),),
-    )
-
-
-def _moved(device: Device, node: OnNode, uuid: str) -> Device:
-    attributes = {
-        key: uuid + value.removeprefix("GPU-")
-        if isinstance(value, str) and value.startswith("GPU-")
-        else value
-        for key, value in device.attributes.items()
-    }
-    return replace(device, nodes=node, attributes=attributes)
 
 
 def _names(kind: str, taken: set[str]) -> Iterator[str]:
