@@ -23,10 +23,10 @@ from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
 from scheduler_core.rules.selectors import compile_selector
 from scheduler_core.state.cluster_state import ClusterState
+from tangram.bench.copied import renamed
 from tangram.bench.inputs import FILL, FILL_SEED, mig_claim, seed_claim
 from tangram.bench.machine import CLASSES, DRIVER, GPUS, SMALL, scattered, whole_gpus
 from tangram.bench.objects import FEATURES
-from tangram.bench.placement.copied import renamed
 from tangram.bench.settings import Settings
 
 _FILLINGS: Final = 48  # machines filled at random; each GPU of a node is like one of them

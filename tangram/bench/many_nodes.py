@@ -11,7 +11,7 @@ from typing import Final
 from scheduler_core.model.claim import AllocatedClaim, ClaimRef
 from scheduler_core.rules.selectors import compile_selector
 from tangram.bench.cluster import Filled, filled, new_engine, small_claim, the_claim
-from tangram.bench.placement.copied import renamed
+from tangram.bench.copied import renamed
 from tangram.bench.report import MS, Report, Row, Unit, times
 from tangram.bench.settings import Settings
 from tangram.undecided import decided_or_none

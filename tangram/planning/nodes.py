@@ -12,7 +12,7 @@ from agent.inventory import describe, discover, offered
 from agent.slices import v1_slices
 from scheduler_core.codec import v1
 from scheduler_core.model.pool import Pool
-from tangram.bench.placement.copied import renamed
+from tangram.bench.copied import renamed
 from tangram.face import Parser
 from tangram.machines import Machines
 from tangram.program.throwaway import throwaway_folder

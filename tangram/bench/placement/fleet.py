@@ -21,8 +21,8 @@ from scheduler_core.model.result import Allocation
 from scheduler_core.planning.simulation import Arrival, Simulation
 from scheduler_core.state.cluster_state import ClusterState
 from tangram.bench.cluster import classes, features, memory_slices
+from tangram.bench.copied import renamed
 from tangram.bench.machine import DRIVER
-from tangram.bench.placement.copied import renamed
 from tangram.bench.placement.mixes import Mix
 from tangram.undecided import decided_or_none
 
