@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tangram.machines import NodeSummary
 
@@ -47,6 +47,18 @@ class AllMachines:
 
         return Simulated(SimulatedMachine.open(load_node(name), directory))
 
+    def created(self, name: str, directory: Path) -> Simulated:
+        """Make a machine in a directory that is empty, or has it already. Raises: SimulationError."""
+        from agent.hardware.simulated import NoMachine, SimulatedMachine
+
+        if directory.is_dir() and any(directory.iterdir()):
+            try:
+                SimulatedMachine.attach(directory)
+            except NoMachine as error:
+                rule = "it is not empty, and holds no simulated machine: name another directory"
+                raise NoMachine(str(directory), rule) from error
+        return self.simulated(name, directory)
+
     def attached(self, directory: Path) -> Simulated:
         """Return the machine that a directory holds."""
         from agent.hardware.simulated import SimulatedMachine
@@ -58,6 +70,24 @@ class AllMachines:
         from agent.hardware.open import this_machine
 
         return this_machine()
+
+    def recorded(self, name: str, directory: Path | None) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """Return this machine, or the one of a directory, as a node file, and what such a file cannot say."""
+        from agent.hardware.errors import DriverMissing
+        from agent.hardware.open import pci_tree, this_machine
+        from agent.hardware.simulated import SimulatedMachine
+        from agent.hardware.simulated.recording import Recorder
+
+        simulated = None if directory is None else SimulatedMachine.attach(directory)
+        tree = pci_tree() if simulated is None else pci_tree(simulated.root)
+        try:
+            recorder = Recorder(tree)
+            found = recorder.record(name, this_machine().gpus if simulated is None else simulated.gpus)
+        except DriverMissing as error:
+            recorder = Recorder(tree)
+            recorder.left_out.append(f"all GPUs: {error}")
+            found = recorder.record(name, None)
+        return found, tuple(recorder.left_out)
 
     def chosen(self, options: MachineOptions) -> ChosenMachine:
         """Return the machine that the options of a node's programs name; nothing is opened yet."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from agent.hardware.machine_options import MachineOptions
@@ -95,12 +95,20 @@ class Machines(Protocol):
         """Make a machine from a shipped name or a node file, in an empty or its own directory."""
         ...
 
+    def created(self, name: str, directory: Path) -> SimulatedNode:
+        """Make a machine in a directory that is empty, or has it already."""
+        ...
+
     def attached(self, directory: Path) -> SimulatedNode:
         """Return the machine of a directory."""
         ...
 
     def real(self) -> Readers:
         """Return the machine that this process runs on, to be read only."""
+        ...
+
+    def recorded(self, name: str, directory: Path | None) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """Return this machine, or the one of a directory, as a node file, and what such a file cannot say."""
         ...
 
     def chosen(self, options: MachineOptions) -> Chosen:

@@ -21,7 +21,7 @@ SUMMARIES: Final[Mapping[str, str]] = {
     "doctor": "say what is stuck on a node or in a cluster, and what to do (exit status 1: something is)",
     "classes": "show resource classes and place the pods that ask for them (exit status 1: one does not fit)",
     "bench": "time the core, on its own benchmarks or on claims from a file (exit status 1: a wrong answer)",
-    "node": "simulated machines: list, show, break and reboot them",
+    "node": "simulated machines: list, show, create, record, break and reboot them",
     "completion": "print what bash, zsh or fish reads to complete the command",
     "policy": "check the policy file of a fleet, and show what it means for a node",
     "agent": "publish this node's devices: tangram agent --help",

@@ -143,6 +143,11 @@ def simulated_hardware(
     )
 
 
+def pci_tree(root: Path = Path("/")) -> Sysfs:
+    """Return the PCIe tree of this machine, or of the one whose ``sys`` lies in a folder."""
+    return Sysfs(root)
+
+
 def this_machine() -> Readers:
     """Return the readers of the machine that this process runs on; the process's end closes them."""
     nics = SysfsNics(ask_eswitch=eswitch_mode)

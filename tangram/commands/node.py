@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rich.text import Text
 
+from scheduler_core.model.names import LABEL_RULE, is_label
 from tangram.commands.fault_grammar import FAULT_GRAMMAR
 from tangram.documents import parse_documents
 from tangram.errors import bad_argument
@@ -15,6 +16,8 @@ from tangram.face import DONE, Face, Parser, Subparsers, add_command
 from tangram.pictures.counted import counted
 from tangram.program.completion import completes, node_names
 from tangram.program.fitting import Column, FittingTable
+from tangram.program.output import yaml_text
+from tangram.program.streams import complain
 from tangram.summaries import SUMMARIES
 
 
@@ -26,18 +29,46 @@ def add(parsers: Subparsers) -> None:
         description="Simulated machines: those that come with the package, and those in directories.",
         epilog="example:\n  tangram node show dgx-a100",
     )
-    below = node.add_subparsers(required=True, metavar="list|show|fault|reset|reboot")
+    below = node.add_subparsers(required=True, metavar="list|show|create|record|fault|reset|reboot")
     add_command(below, "list", "list the shipped machines", "tangram node list", _list)
     show = add_command(below, "show", "print a machine's file", "tangram node show a100x2", _show)
     completes(
         show.add_argument("node", metavar="NODE", help="a name that tangram node list prints"), node_names
     )
+    _add_create(below)
+    _add_record(below)
     _add_fault(below)
     _add_reset(below)
     reboot = add_command(
         below, "reboot", "reboot a simulated machine", "tangram node reboot --machine /tmp/m", _reboot
     )
     _add_machine(reboot)
+
+
+def _add_create(below: Subparsers) -> None:
+    example = """tangram node create /tmp/m --node dgx-a100
+  tangram show --machine /tmp/m
+  tangram node fault --machine /tmp/m gpu-3:lost
+
+The folder then is the machine: its sysfs, its device nodes, and a file that keeps what is changed on it.
+Remove the folder to remove the machine."""
+    create = add_command(below, "create", "make a simulated machine in a directory", example, _create)
+    create.add_argument("directory", metavar="DIR", type=Path, help="an empty directory, or a new one")
+    node = create.add_argument(
+        "--node", metavar="NODE", required=True, help="a shipped machine, or the path of a node file"
+    )
+    completes(node, node_names)
+
+
+def _add_record(below: Subparsers) -> None:
+    example = """tangram node record > here.yaml
+  tangram node create /tmp/m --node here.yaml
+
+NVML and sysfs are read, and nothing is changed. What a node file cannot say (a GPU without a shipped model, a
+card of another vendor) is named on standard error and left out."""
+    record = add_command(below, "record", "write a machine into a node file", example, _record)
+    record.add_argument("--name", metavar="NAME", help="of the node, a DNS label; default: recorded")
+    record.add_argument("--machine", metavar="DIR", type=Path, help="a simulated machine; default: this one")
 
 
 def _add_reset(below: Subparsers) -> None:
@@ -90,6 +121,29 @@ def _show(options: Namespace, face: Face) -> int:
         face.out.json(parse_documents(options.node, text)[0].content)
     else:
         face.out.text(text)
+    return DONE
+
+
+def _create(options: Namespace, face: Face) -> int:
+    node = face.machines.created(options.node, options.directory)
+    if options.json:
+        face.out.json({"machine": node.name, "directory": options.directory})
+    else:
+        face.out.text(f"{node.name} is in {options.directory}: tangram show --machine {options.directory}")
+    return DONE
+
+
+def _record(options: Namespace, face: Face) -> int:
+    name = options.name or "recorded"
+    if not is_label(name):
+        raise bad_argument("--name", name, LABEL_RULE)
+    document, left_out = face.machines.recorded(name, options.machine)
+    for sentence in left_out:
+        complain(f"left out: {sentence}")
+    if options.json:
+        face.out.json({"node": document, "leftOut": left_out})
+    else:
+        face.out.text(yaml_text([document]))
     return DONE
 
 

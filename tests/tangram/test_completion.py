@@ -27,7 +27,7 @@ def completed(*words: str) -> list[str]:
     ("words", "found"),
     [
         (("pend",), ["pending", ":4"]),
-        (("node", "re"), ["reset", "reboot", ":4"]),
+        (("node", "re"), ["record", "reset", "reboot", ":4"]),
         (("show", "--node-l"), ["--node-labels", ":4"]),
         (("show", "--node", "a100x2-"), ["a100x2-passthrough", ":4"]),
         (("node", "show", "hgx-h1"), ["hgx-h100", ":4"]),

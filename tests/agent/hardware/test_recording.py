@@ -1,29 +1,16 @@
-"""hack/record_node.py: what it records of a machine describes the same machine."""
+"""What is recorded of a machine describes the same machine."""
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 import yaml
 
 from agent.hardware.simulated import NodeFile, SimulatedMachine, load_node, parse_node, shipped_nodes
+from agent.hardware.simulated.recording import Recorder
 from agent.hardware.sysfs import Sysfs
 from agent.hardware.types import MigSpec
-
-PROGRAM = Path(__file__).parents[3] / "hack/record_node.py"
-
-
-@pytest.fixture(scope="module")
-def program() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("record_node", PROGRAM)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def facts(node: NodeFile) -> dict[str, object]:
@@ -46,24 +33,24 @@ def facts(node: NodeFile) -> dict[str, object]:
     }
 
 
-def recorded(program: ModuleType, machine: SimulatedMachine, gpus) -> NodeFile:
-    recorder = program.Recorder(Sysfs(machine.root))
+def recorded(machine: SimulatedMachine, gpus) -> NodeFile:
+    recorder = Recorder(Sysfs(machine.root))
     document = recorder.record("recorded", gpus)
     assert recorder.left_out == []
     return parse_node("recorded", yaml.safe_dump(document, sort_keys=False))
 
 
 @pytest.mark.parametrize("name", shipped_nodes())
-def test_a_recorded_machine_is_the_machine(name: str, program, nvml_over, tmp_path: Path) -> None:
+def test_a_recorded_machine_is_the_machine(name: str, nvml_over, tmp_path: Path) -> None:
     machine = SimulatedMachine.open(load_node(name), tmp_path)
     gpus = nvml_over(machine.gpus) if machine.node.document.driver else None
 
-    record = recorded(program, machine, gpus)
+    record = recorded(machine, gpus)
 
     assert facts(record) == facts(machine.node)
 
 
-def test_partitions_are_recorded_and_a_gi_without_a_ci_is_not(program, nvml_over, tmp_path: Path) -> None:
+def test_partitions_are_recorded_and_a_gi_without_a_ci_is_not(nvml_over, tmp_path: Path) -> None:
     machine = SimulatedMachine.open(load_node("a100x2"), tmp_path)
     gpus, uuid = nvml_over(machine.gpus), machine.node.cards[0].uuid
     (profile,) = (profile for profile in gpus.profiles(uuid) if profile.name == "1g.5gb")
@@ -72,18 +59,18 @@ def test_partitions_are_recorded_and_a_gi_without_a_ci_is_not(program, nvml_over
         gi_id = gpus.create_gpu_instance(MigSpec(uuid, profile.profile_id, profile.placements[at]))
     gpus.create_compute_instance(uuid, gi_id)
 
-    card, uncut = recorded(program, machine, gpus).cards
+    card, uncut = recorded(machine, gpus).cards
 
     assert card.form.mig
     assert [(instance.profile, instance.start) for instance in card.form.instances] == [("1g.5gb", 4)]
     assert not uncut.form.mig
 
 
-def test_what_a_node_file_cannot_say_is_left_out_by_name(program, tree) -> None:
+def test_what_a_node_file_cannot_say_is_left_out_by_name(tree) -> None:
     tree.function("pci0000:00/0000:00:03.0", vendor="0x1af4", device="0x1041")
     tree.function("pci0000:00/0000:00:04.0", device="0x101d")
     tree.netdev("eth1", "pci0000:00/0000:00:04.0")
-    recorder = program.Recorder(tree.sysfs)
+    recorder = Recorder(tree.sysfs)
 
     document = recorder.record("recorded", None)
 

@@ -1,37 +1,53 @@
-"""Record this machine as a simulated node: record_node.py [--name NAME] [--root DIR] > NAME.yaml
+"""Describes a machine as a node file, from which a simulated machine can be made.
 
-Reads NVML and sysfs, and changes nothing. What a node file cannot say (a GPU without a shipped model, a
-card of another vendor, a function without a root port) is left out and named on standard error.
+Takes readers of GPUs and of the PCIe tree, and changes nothing. What a node file cannot say (a GPU without a
+shipped model, a card of another vendor, a function without a root port) is left out, with a sentence.
 """
 
 from __future__ import annotations
 
-import argparse
 import platform
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-import yaml
+from typing import Any, Protocol
 
 from agent.hardware import attributes
-from agent.hardware.errors import DriverMissing, HardwareError
-from agent.hardware.nvml import Nvml
+from agent.hardware.errors import HardwareError
+from agent.hardware.pcie import Chain
 from agent.hardware.ports import GpuReader
 from agent.hardware.simulated.gpu_models import GpuModel, gpu_models, load_model
 from agent.hardware.simulated.nic_models import nic_models
 from agent.hardware.simulated.tree import shifted
-from agent.hardware.sysfs import Sysfs
-from agent.hardware.types import MIB, Bdf, Gpu, MigProfile, PhysicalFunction, Unreadable
+from agent.hardware.types import MIB, Bdf, Gpu, MigProfile, PciFunction, PhysicalFunction, Unreadable
 
 Document = dict[str, Any]
+
+
+class Tree(Protocol):
+    """The PCIe tree of a machine, with the files that the kernel shows of it."""
+
+    @property
+    def root(self) -> Path:
+        """Return the folder that has ``sys``."""
+        ...
+
+    def nics(self) -> tuple[PhysicalFunction | Unreadable, ...]:
+        """Return the NICs."""
+        ...
+
+    def function(self, bdf: Bdf) -> PciFunction:
+        """Return a function. Raises: HardwareError."""
+        ...
+
+    def chain(self, bdf: Bdf) -> Chain:
+        """Return what leads to a function. Raises: HardwareError."""
+        ...
 
 
 class Recorder:
     """One machine on its way into a document. Shape: ``left_out`` a sentence for each thing not told."""
 
-    def __init__(self, sysfs: Sysfs) -> None:
+    def __init__(self, sysfs: Tree) -> None:
         self.sysfs = sysfs
         self.memory: Document = {}
         self.left_out: list[str] = []
@@ -87,7 +103,7 @@ class Recorder:
     def _compare(self, model: GpuModel, gpu: Gpu, profiles: tuple[MigProfile, ...]) -> None:
         """Keep the memory that this driver reports differently, and say what else differs."""
         override: Document = {}
-        if gpu.memory_bytes != model.memory_bytes:
+        if gpu.memory_bytes is not None and gpu.memory_bytes != model.memory_bytes:
             override["total_mib"] = gpu.memory_bytes // MIB
         shipped = {profile.name: profile for profile in model.profiles}
         sizes = {
@@ -111,7 +127,7 @@ class Recorder:
         if not models or nic.link_type is None:
             self.left_out.append(f"NIC {function.bdf}: {':'.join(ids)} with link type {nic.link_type}")
             return
-        form = {"kind": "nic", "bdf": function.bdf, "model": models[0], "link": nic.link_type}
+        form: Document = {"kind": "nic", "bdf": function.bdf, "model": models[0], "link": nic.link_type}
         form |= {"vfs": len(nic.vfs), "total_vfs": nic.total_vfs}
         first_vf = self._first_vf(nic)
         form |= {"first_vf": first_vf} if first_vf else {}
@@ -149,7 +165,9 @@ def model_of(gpu: Gpu) -> GpuModel | None:
     """Return the shipped model of this product; of several, the one with the nearest memory."""
     models = (load_model(name) for name in gpu_models())
     alike = [model for model in models if model.product_name == gpu.product_name]
-    return min(alike, key=lambda model: abs((model.memory_bytes or 0) - gpu.memory_bytes), default=None)
+    return min(
+        alike, key=lambda model: abs((model.memory_bytes or 0) - (gpu.memory_bytes or 0)), default=None
+    )
 
 
 def numa_nodes(root: Path) -> Iterator[Document]:
@@ -177,26 +195,3 @@ def _member(members: list[Document], key: str, value: str, rest: Document) -> Do
             return member
     members.append({key: value} | rest)
     return members[-1]
-
-
-def main() -> int:
-    """Print the node file of this machine."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--name", default="recorded", help="the node's name, a DNS label")
-    parser.add_argument("--root", type=Path, default=Path("/"), help="where sysfs lies")
-    options = parser.parse_args()
-    recorder = Recorder(Sysfs(options.root))
-    try:
-        with Nvml.open() as nvml:
-            document = recorder.record(options.name, nvml)
-    except DriverMissing as error:
-        recorder.left_out.append(f"all GPUs: {error}")
-        document = recorder.record(options.name, None)
-    print(yaml.safe_dump(document, sort_keys=False, width=110), end="")
-    for sentence in recorder.left_out:
-        print(f"left out: {sentence}", file=sys.stderr)
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
