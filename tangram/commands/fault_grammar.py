@@ -64,6 +64,7 @@ REFUSAL  of GPUs and the fabric manager: not-supported, not-found,
 TIMES    for so many calls, from 1; without it for all, a kill once
 
 examples:
+  tangram node create /tmp/m --node dgx-a100
   tangram node fault --machine /tmp/m gpu-3:lost
   tangram node fault --machine /tmp/m gpu-0:create-compute-instance:in-use:1
   tangram node fault --machine /tmp/m nic-0:set-vfs:no-space:1 nic-1:late-rdma=3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from argparse import Namespace
 from pathlib import Path
+from typing import Final
 
 from rich.text import Text
 
@@ -19,6 +20,8 @@ from tangram.program.fitting import Column, FittingTable
 from tangram.program.output import yaml_text
 from tangram.program.streams import complain
 from tangram.summaries import SUMMARIES
+
+_REBOOT: Final = "tangram node create /tmp/m --node a100x2\n  tangram node reboot --machine /tmp/m"
 
 
 def add(parsers: Subparsers) -> None:
@@ -39,9 +42,7 @@ def add(parsers: Subparsers) -> None:
     _add_record(below)
     _add_fault(below)
     _add_reset(below)
-    reboot = add_command(
-        below, "reboot", "reboot a simulated machine", "tangram node reboot --machine /tmp/m", _reboot
-    )
+    reboot = add_command(below, "reboot", "reboot a simulated machine", _REBOOT, _reboot)
     _add_machine(reboot)
 
 
@@ -76,7 +77,7 @@ def _add_reset(below: Subparsers) -> None:
         below,
         "reset",
         "reset a GPU of a simulated machine",
-        "tangram node reset --machine /tmp/m gpu-3",
+        "tangram node create /tmp/m --node a100x2\n  tangram node reset --machine /tmp/m gpu-1",
         _reset,
     )
     _add_machine(reset)

@@ -37,7 +37,7 @@ def add(parsers: Subparsers) -> None:
         "policy",
         help=SUMMARIES["policy"],
         description="The policy file of a fleet (docs/policy.md).",
-        epilog="example:\n  tangram policy check policy.yaml",
+        epilog="example:\n  tangram policy check deploy/examples/policy/fleet.yaml",
     )
     below = policy.add_subparsers(required=True, metavar="check")
     check = add_command(below, "check", SUMMARIES["policy"], _EXAMPLE, _check)
