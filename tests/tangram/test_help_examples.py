@@ -16,6 +16,7 @@ import pytest
 from tangram.__main__ import parser_for
 from tangram.face import DOES_NOT_FIT, DONE
 from tangram.loading import SUBCOMMANDS
+from tangram.program.throwaway import throwaway_folder
 
 Command = Callable[..., Any]
 ROOT = Path(__file__).parents[2]
@@ -58,6 +59,13 @@ def why_not(line: str) -> str | None:
     return next((reason for pattern, reason in NOT_RUN.items() if re.search(pattern, bare)), None)
 
 
+@pytest.fixture
+def memory() -> Iterator[Path]:
+    """Return a folder in memory: a machine is some thousands of files."""
+    with throwaway_folder() as folder:
+        yield folder
+
+
 @pytest.mark.parametrize("prog", HELPS)
 def test_every_help_has_an_example(prog: str) -> None:
     assert HELPS[prog]
@@ -66,7 +74,7 @@ def test_every_help_has_an_example(prog: str) -> None:
 
 @pytest.mark.parametrize("prog", [prog for prog, lines in HELPS.items() if not all(map(why_not, lines))])
 def test_the_examples_run_as_printed(
-    prog: str, tangram: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    prog: str, tangram: Command, tmp_path: Path, memory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "deploy").symlink_to(ROOT / "deploy")
     monkeypatch.chdir(tmp_path)
@@ -74,7 +82,7 @@ def test_the_examples_run_as_printed(
     for line in HELPS[prog]:
         if why_not(line):
             continue
-        words = shlex.split(line.replace("/tmp/m", "machine"), comments=True)
+        words = shlex.split(line.replace("/tmp/m", f"{memory}/m"), comments=True)
         for part in " ".join(map(shlex.quote, words)).split(" '|' "):
             arguments, _, written = part.partition(" '>' ")
             answer = tangram(*shlex.split(arguments)[1:])
