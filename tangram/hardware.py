@@ -76,7 +76,7 @@ class AllMachines:
         from agent.hardware.errors import DriverMissing
         from agent.hardware.open import pci_tree, this_machine
         from agent.hardware.simulated import SimulatedMachine
-        from agent.hardware.simulated.recording import Recorder
+        from agent.hardware.simulated.recording.recorder import Recorder
 
         simulated = None if directory is None else SimulatedMachine.attach(directory)
         tree = pci_tree() if simulated is None else pci_tree(simulated.root)

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from agent.hardware.simulated import NodeFile, SimulatedMachine, load_node, parse_node, shipped_nodes
-from agent.hardware.simulated.recording import Recorder
+from agent.hardware.simulated.recording.recorder import Recorder
 from agent.hardware.sysfs import Sysfs
 from agent.hardware.types import MigSpec
 

@@ -1,0 +1,1 @@
+"""Writes a machine into a node file."""
