@@ -229,6 +229,25 @@ def test_one_namespace_shows_its_devices_and_names_its_claims_alone(tangram, sli
     assert "other letters are claims of other namespaces" in answer.out
 
 
+def test_a_cluster_of_many_nodes_is_one_line_for_each_and_nodes_that_are_named_are_drawn(
+    tangram, slices, held, tmp_path
+):
+    text, many = slices("l40s").read_text(), tmp_path / "many.yaml"
+    many.write_text("---\n".join(text.replace("l40s", f"node-{number:02}") for number in range(21)))
+    claims = held(claim("a", "gpu-0", pool="node-07"))
+
+    answer = tangram("top", "-f", many, "-f", claims)
+
+    lines = [line for line in answer.out.splitlines() if line.startswith("node-")]
+    assert len(lines) == 21
+    assert re.match(r"node-07 +3 of 4 +0 of 0 +\d+ of \d+ +3×whole GPU", lines[7])
+    assert bars(tangram("top", "-f", many, "-f", claims, "node-07")) == {
+        "gpu-0": "A",
+        "gpu-1": ".",
+        "gpu-2": ".",
+    }
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -27,7 +27,7 @@ from tangram.pictures.counted import counted
 from tangram.pictures.occupancy.signs import Letters, legend
 from tangram.program.fitting import Column, FittingTable, Hanging
 
-_NO_NODE: Final = "devices of no single node"
+NO_NODE: Final = "devices of no single node"
 _WHATS: Final = {"gpu": "whole GPU"}
 Pods = Mapping[ClaimRef, tuple[str, ...]]
 
@@ -60,7 +60,7 @@ def node_picture(
 
 
 def _head(node: NodeOccupancy, *, is_whole: bool) -> Text:
-    head = Text(node.name or _NO_NODE, style="bold")
+    head = Text(node.name or NO_NODE, style="bold")
     facts = []
     if node.gpus and is_whole:
         idle = sum(gpu.modes == (Mode.FREE,) for gpu in node.gpus)
@@ -115,7 +115,7 @@ def _gpu(gpu: Gpu, letters: Letters, *, is_wide: bool) -> list[str | Text]:
         letters.bar(_gpu_signs(gpu, letters)),
         fits_text(fits if is_wide else fits[:1]),
         percent(gpu.room),
-        _health(gpu.taints),
+        health(gpu.taints),
         *wide,
     ]
 
@@ -157,7 +157,7 @@ def _nic(nic: Nic, letters: Letters, *, is_wide: bool) -> list[str | Text]:
         whole,
         letters.bar(vfs) if vfs else "",
         f"{free} of {len(nic.vfs)}" if vfs else "",
-        _health(nic.taints),
+        health(nic.taints),
         *wide,
     ]
 
@@ -188,7 +188,8 @@ def _amount(memory: Quantity | None) -> str:
     return "0" if memory is None or not memory.nano else str(memory)
 
 
-def _health(taints: Iterable[Taint]) -> Text:
+def health(taints: Iterable[Taint]) -> Text:
+    """Return the taints that keep claims away, by key and value."""
     told = ", ".join(
         f"{domain_and_identifier(one.key)[1]}{f'={one.value}' if one.value else ''}" for one in taints
     )
