@@ -17,6 +17,7 @@ from scheduler_core.advice.remedies import (
 from scheduler_core.model.claim import AllocatedClaim
 from scheduler_core.model.sentences import constraint_text
 
+_CLAIMS: Final = 8  # claims that a sentence names before it says "and N more"
 _NAMES: Final = 3  # devices or requests that a sentence names before it says "and N more"
 
 
@@ -39,8 +40,9 @@ def remedy_text(remedy: Remedy) -> str:
 
 
 def _ending(remedy: EndClaims) -> str:
-    named = "; ".join(_holding(one) for one in remedy.held)
     count = len(remedy.held)
+    named = "; ".join(map(_holding, remedy.held[:_CLAIMS]))
+    named += f" and {count - _CLAIMS} more" if count > _CLAIMS else ""
     what = "end the claim that holds devices" if count == 1 else f"end {count} claims"
     few = "" if remedy.is_fewest else " (fewer may be enough: not all were tried)"
     return f"{what} on {remedy.node}: {named}{few}"
