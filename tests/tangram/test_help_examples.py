@@ -76,7 +76,8 @@ def test_every_help_has_an_example(prog: str) -> None:
 def test_the_examples_run_as_printed(
     prog: str, tangram: Command, tmp_path: Path, memory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "deploy").symlink_to(ROOT / "deploy")
+    for folder in ("deploy", "docs"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
     monkeypatch.chdir(tmp_path)
 
     for line in HELPS[prog]:
