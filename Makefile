@@ -23,6 +23,8 @@ help:
 	@echo "make metrics-page   write the programs' metrics into docs/metrics.md"
 	@echo "make doctor-page    write the findings of tangram doctor into docs/doctor.md"
 	@echo "make explain-golden write what tangram explain says in each situation, for tests and a page"
+	@echo "make cli-page       write the commands and their options into docs/cli.md"
+	@echo "make page-outputs   run the commands of the pages and write what they print into the pages"
 	@echo "make cluster        a shell in a real Kubernetes with Tangram on a simulated GPU node (root)"
 	@echo "make bench-cluster  what Tangram costs in such a cluster"
 	@echo "make chaos          pods come and go while parts of such a cluster are killed; make chaos-node: without"
@@ -74,6 +76,7 @@ check: $(VENV)/.ready
 	$(VENV)/bin/python hack/metrics_page.py --check
 	$(VENV)/bin/python hack/dashboard_picture.py --check
 	$(VENV)/bin/python hack/doctor_page.py --check
+	$(VENV)/bin/python hack/cli_page.py --check
 
 format: $(VENV)/.ready
 	$(VENV)/bin/ruff check --fix .
@@ -112,6 +115,14 @@ install-kind: $(VENV)/.ready
 .PHONY: release
 release: $(VENV)/.ready
 	@$(VENV)/bin/python hack/release.py --image "$(IMAGE)" $(OPTIONS)
+
+.PHONY: cli-page page-outputs
+cli-page: $(VENV)/.ready
+	$(VENV)/bin/python hack/cli_page.py
+
+# PAGES="README.md docs/pods.md" for some of them.
+page-outputs: $(VENV)/.ready
+	PYTHONPATH=tests/fakes $(VENV)/bin/python hack/page_outputs.py $(PAGES)
 
 # The peer: upstream's allocator, built with Go (hack/upstream-allocator).
 .PHONY: bench-peer test-peer

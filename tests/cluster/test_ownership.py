@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from cluster_support import eventually
 from launcher.client import ClusterControl
 from owned_node import OwnedNode, schedulable
+from pages.blocks import blocks_of
 from story import ROOT
 
 from kube_api import PODS, KubeApi
@@ -129,11 +129,8 @@ def test_where_taints_are_dropped_nothing_is_withheld_and_it_is_said_that_nobody
 
 def commands(marker: str) -> str:
     """Return the commands of the install guide in the block with these words."""
-    blocks = re.findall(
-        r"^```\n(.*?)^```\n", (ROOT / "docs/install.md").read_text(), re.DOTALL | re.MULTILINE
-    )
-    (block,) = (one for one in blocks if marker in one)
-    return str(block)
+    (block,) = (one.text for one in blocks_of(ROOT / "docs/install.md") if marker in one.text)
+    return block
 
 
 def run(kubeconfig: Path, text: str) -> None:

@@ -14,7 +14,7 @@ from agent.hardware.simulated import SimulatedMachine, load_node, shipped_nodes
 from scheduler_core.base.limits import COMPOSITE_ITEMS_BELOW, DEVICES_WITH_COUNTERS
 from tangram.__main__ import main
 
-README = Path(__file__).parents[2] / "README.md"
+BENCHMARKS = Path(__file__).parents[2] / "docs/benchmarks.md"
 
 
 @pytest.mark.parametrize("name", shipped_nodes())
@@ -198,10 +198,10 @@ def test_on_machines_with_mig_the_composite_form_takes_at_most_60_percent_of_the
     assert {name for name, share in shares.items() if share > 0.6} == set()
 
 
-def test_the_readme_has_the_table_of_sizes(sizes):
-    readme = README.read_text(encoding="utf-8")
+def test_the_page_of_benchmarks_has_the_table_of_sizes(sizes):
+    page = BENCHMARKS.read_text(encoding="utf-8")
 
-    _, opening, rest = readme.partition("<!-- sizes -->\n")
+    _, opening, rest = page.partition("<!-- sizes -->\n")
     table, closing, _ = rest.partition("<!-- /sizes -->")
 
     assert [opening, closing] == ["<!-- sizes -->\n", "<!-- /sizes -->"]
