@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pages import name_of, pages
 from pages.blocks import blocks_of
-from pages.sessions import clone, written_anew
+from pages.sessions import Shell, clone, written_anew
 from pages.worlds import WORLDS
 
 
@@ -34,7 +34,7 @@ def write(page: Path) -> None:
     lines = page.read_text(encoding="utf-8").splitlines()
     found = []
     with ExitStack() as stack:
-        shells = {"": stack.enter_context(clone())}
+        shells: dict[str, Shell] = {}
         for block in blocks_of(page):
             if not block.is_run or block.marker is None:
                 continue

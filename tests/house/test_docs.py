@@ -44,6 +44,24 @@ def test_the_table_of_kinds_has_every_row_of_the_registry_and_says_which_are_pre
     assert told == {row.text: "yes" if row in KINDS.preparable else "no" for row in KINDS.rows}
 
 
+def test_the_readme_claims_no_run_on_real_hardware_that_the_table_of_kinds_does_not_have():
+    seen = {row[-1] for row in rows("docs/kinds.md", "| a") if len(row) == 6} - {"---"}
+    claimed = {row[-1] for row in rows("README.md", "| ") if len(row) == 5}
+
+    assert seen == {"no"}
+    assert claimed == {"real hardware", "---", "not yet", "needs none"}
+
+
+def rows(file, start):
+    """Return the cells of the lines of a page that begin so, and of the line below a head."""
+    lines = (ROOT / file).read_text().splitlines()
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in lines
+        if line.startswith((start, "|-"))
+    ]
+
+
 def test_the_tests_exist_that_prevent_failures_of_other_drivers():
     named = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", (ROOT / "docs/failures.md").read_text())
 

@@ -11,6 +11,7 @@ from typing import Any
 import metrics_page
 import pytest
 import yaml
+from pages.blocks import blocks_of
 from promql_names import grouping_of, metrics_of
 
 from agent import options as agent_options
@@ -97,11 +98,10 @@ def test_an_expression_that_prometheus_would_refuse_would_be_found(wrong: str) -
 
 
 def test_the_queries_of_the_documents_can_be_asked() -> None:
-    page = (MANIFESTS.parents[1] / "docs/metrics.md").read_text()
+    blocks = blocks_of(MANIFESTS.parents[1] / "docs/metrics.md")
     known = {*series(), *(rule["record"] for rule in rules() if "record" in rule)}
 
-    blocks = re.findall(r"```(\w*)\n(.*?)```", page, re.DOTALL)
-    queries = [text.strip() for language, text in blocks if not language]
+    queries = [one.text.strip() for one in blocks if one.language == "promql"]
 
     assert queries
     for query in queries:

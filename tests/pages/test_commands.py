@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -11,22 +10,19 @@ from pages.blocks import blocks_of
 from pages.sessions import Exchange, PageDiffers, agrees, check, clone, exchanges
 from pages.worlds import WORLDS
 
-RUN = [page for page in pages() if any(one.is_run for one in blocks_of(page))]
+RUN = sorted(
+    {(page, one.marker.what) for page in pages() for one in blocks_of(page) if one.is_run and one.marker}
+)
+"""Each page with the worlds of its blocks; the usual one has no name."""
 
 
-@pytest.mark.parametrize("page", RUN, ids=name_of)
-def test_the_commands_of_a_page_print_what_it_says(page: Path) -> None:
-    with ExitStack() as stack:
-        shells = {"": stack.enter_context(clone())}
+@pytest.mark.timeout(600)  # a page has up to twenty commands, each a process
+@pytest.mark.parametrize(("page", "world"), RUN, ids=[f"{name_of(page)}-{world}" for page, world in RUN])
+def test_the_commands_of_a_page_print_what_it_says(page: Path, world: str) -> None:
+    with clone() as shell, WORLDS[world](shell):
         for block in blocks_of(page):
-            if not block.is_run:
-                continue
-            assert block.marker is not None
-            world = block.marker.what
-            if world not in shells:
-                shells[world] = stack.enter_context(clone())
-                stack.enter_context(WORLDS[world](shells[world]))
-            check(block, shells[world])
+            if block.is_run and block.marker is not None and block.marker.what == world:
+                check(block, shell)
 
 
 def test_a_session_is_its_commands_with_what_each_prints() -> None:
@@ -66,11 +62,4 @@ def test_a_command_that_prints_something_else_or_fails_is_told_with_its_line(tmp
 
 
 def test_every_world_that_a_page_names_exists() -> None:
-    named = {
-        one.marker.what
-        for page in pages()
-        for one in blocks_of(page)
-        if one.marker and one.marker.how == "run in"
-    }
-
-    assert named <= WORLDS.keys()
+    assert {world for _, world in RUN} <= WORLDS.keys()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
 from pages.sessions import Shell
 from pages.worlds import cluster, node
 
 WORLDS: Final[Mapping[str, Callable[[Shell], AbstractContextManager[Any]]]] = {
+    "": nullcontext,
     "busy GPU": node.busy_gpu,
     "damaged record": node.damaged_record,
     "instance left": node.instance_left,
