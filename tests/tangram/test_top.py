@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 CLAIMS = "deploy/examples/top/claims.yaml"
 GOLDEN = ROOT / "tests/data/top"
 PAGE = (ROOT / "docs/top.md").read_text()
-PRINTED = re.findall(r"```\n\$ (tangram top .*)\n((?:.*\n)*?)```", PAGE)
+PRINTED = re.findall(r"```console\n\$ (tangram top .*)\n((?:.*\n)*?)```", PAGE)
 
 
 _PUBLISHED = {}
