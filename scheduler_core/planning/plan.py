@@ -6,7 +6,7 @@ Everything that is held on trial is given back.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scheduler_core.engine.engine import Engine
@@ -18,6 +18,7 @@ from scheduler_core.planning.room import ClusterRoom, copies, room_for
 from scheduler_core.planning.trial_changes import TrialChanges
 from scheduler_core.planning.workload import Placement, place
 from scheduler_core.state.assignments import holder_of
+from scheduler_core.state.cluster_state import ClusterState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,10 +31,15 @@ class KindRoom:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyOutcome:
-    """What a policy makes of a workload. Shape: ``left`` is the room that remains, by kind of device."""
+    """What a policy makes of a workload.
+
+    Shape: ``left`` is the room that remains, by kind of device; ``fragmentation`` from 0 to 1, None where the
+           caller measures none.
+    """
 
     placement: Placement
     left: tuple[KindRoom, ...]
+    fragmentation: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,11 +65,15 @@ class Workload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Where:
-    """Where a workload may go, and what is known of claims that hold devices there."""
+    """Where a workload may go, and what is known of claims that hold devices there.
+
+    Shape: ``fragmentation`` measures a state, None where nobody does.
+    """
 
     nodes: Sequence[Node]
     kinds: Sequence[DeviceKind] = ()
     specs: Mapping[ClaimRef, Claim] = field(default_factory=dict)
+    fragmentation: Callable[[ClusterState], float] | None = None
 
 
 def room_by_kind(engine: Engine, where: Where) -> tuple[KindRoom, ...]:
@@ -91,7 +101,8 @@ def plan(engines: Mapping[str, Engine], workload: Workload, where: Where, policy
 def _outcome(engine: Engine, workload: Workload, where: Where) -> PolicyOutcome:
     with TrialChanges(engine.state) as trial:
         placement = place(engine, trial, workload.claims, workload.count, where.nodes)
-        return PolicyOutcome(placement=placement, left=room_by_kind(engine, where))
+        measured = None if where.fragmentation is None else where.fragmentation(engine.state)
+        return PolicyOutcome(placement=placement, left=room_by_kind(engine, where), fragmentation=measured)
 
 
 def _freeings(engine: Engine, workload: Workload, where: Where, placement: Placement) -> Freeings:

@@ -6,6 +6,7 @@ from argparse import ArgumentTypeError, Namespace
 from typing import Final
 
 from scheduler_core.engine.engine import Engine
+from scheduler_core.frontends.occupancy.meter import GpuMeter
 from scheduler_core.planning.kinds import kinds_of
 from scheduler_core.planning.plan import Where, Workload, plan, room_by_kind
 from scheduler_core.state.cluster_state import ClusterState
@@ -55,7 +56,12 @@ def _run(options: Namespace, face: Face) -> int:
         raise bad_argument("--count", str(options.count), "is for --claim")
     known = read_known(options, face)
     _tell_waiting(known)
-    where = Where(nodes=known.nodes, kinds=kinds_of(known.cluster.pools, KEYS), specs=known.specs)
+    where = Where(
+        nodes=known.nodes,
+        kinds=kinds_of(known.cluster.pools, KEYS),
+        specs=known.specs,
+        fragmentation=lambda state: GpuMeter(state).read().room.fragmentation,
+    )
     engines = {name: Engine(ClusterState.of(known.cluster), one) for name, one in POLICIES.items()}
     if not options.claims:
         rooms = room_by_kind(engines[options.policy], where)

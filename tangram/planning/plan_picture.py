@@ -39,10 +39,15 @@ def _side_by_side(found: WorkloadPlan) -> FittingTable:
     rows = [
         ["copies placed", *map(_placed, outcomes)],
         ["nodes used", *(str(len(one.placement.nodes)) for one in outcomes)],
+        ["then fragmentation", *(_percent(one.fragmentation) for one in outcomes)],
     ]
     for left in zip(*(one.left for one in outcomes), strict=True):
         rows.append([f"then room for {left[0].kind.name}", *(_count(one.room) for one in left)])
     return FittingTable([Column(""), *map(Column, found.outcomes)], rows)
+
+
+def _percent(share: float | None) -> str:
+    return "not known" if share is None else f"{100 * share:.1f} %"
 
 
 def _placed(outcome: PolicyOutcome) -> str:
@@ -135,6 +140,7 @@ def _outcome(one: PolicyOutcome) -> Mapping[str, object]:
         "placed": placement.placed,
         "nodes": placement.nodes,
         "undecided": undecided,
+        "fragmentation": one.fragmentation,
         "room": room_value(one.left),
     }
 
