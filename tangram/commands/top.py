@@ -27,9 +27,9 @@ _EXAMPLE: Final = """tangram top --cluster
   tangram top --cluster node-1 -n team-a --watch
   tangram top -f slices.yaml -f claims.yaml -o wide
 
-Each memory slice of a GPU is one sign: . is free, x is unusable, a letter is a claim that holds it.
-FRAG is the part of the room for further partitions that is lost by where the held ones are.
-docs/top.md explains everything that is shown."""
+Each memory slice of a GPU is one sign: . is free, x is unusable, a letter is a
+claim that holds it. FRAG is the part of the room for further partitions that is
+lost by where the held ones are. docs/top.md explains everything that is shown."""
 
 
 def add(parsers: Subparsers) -> None:
