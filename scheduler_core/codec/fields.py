@@ -47,7 +47,9 @@ class Fields:
         """Refuse unknown fields: without one the object could mean something else."""
         for key in self.values:
             if key not in known:
-                raise self.refuse(str(key), f"unknown field; known here: {', '.join(known)}")
+                raise self.refuse(
+                    str(key), f"unknown field{_meant(str(key), known)}; known here: {', '.join(known)}"
+                )
 
     def text(
         self, key: str, default: str | None = None, *, rule: Callable[[str], str | None] | None = None
@@ -134,3 +136,11 @@ def subject_of(obj: object, kind: str) -> str:
     name = metadata.get("name") if isinstance(metadata, Mapping) else None
     namespace = metadata.get("namespace") if isinstance(metadata, Mapping) else None
     return f"{kind} {namespace + '/' if isinstance(namespace, str) else ''}{name or '(no name)'}"
+
+
+def _meant(key: str, known: Sequence[str]) -> str:
+    """Return a question about the known field that is most alike, empty where none is."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
+
+    alike = get_close_matches(key, known, 1)
+    return f" (did you mean {alike[0]}?)" if alike else ""

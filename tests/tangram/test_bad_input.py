@@ -152,7 +152,7 @@ ARGUMENTS = {
         ["--driver-name", "'My Driver'", "63 characters"],
     ),
     "a missing file": (["allocate", "-f", "/nonexistent/x.yaml"], ["/nonexistent/x.yaml", "No such file"]),
-    "a folder for a file": (["show", "-f", "/"], ["/", "cannot be read", "directory"]),
+    "a folder without files": (["show", "-f", "/sys"], ["/sys", "has no file that ends in .yaml"]),
     "a missing claim": (["demo", "--claim", "/nonexistent/c.yaml"], ["/nonexistent/c.yaml", "No such file"]),
     "a directory without a machine": (["node", "reboot", "--machine", "/nonexistent"], ["/nonexistent"]),
     "no faults": (["node", "fault", "--machine", "/nonexistent"], ["--list", "--clear"]),

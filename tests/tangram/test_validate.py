@@ -92,9 +92,8 @@ def test_findings_are_printed_with_their_places(tangram, files):
     assert answer.err == ""
     head, text, path, counts = answer.out.splitlines()
     assert head == f"{arguments[-1]}:1: ResourceClaim default/whole-gpu"
-    assert (
-        text == "  error: all requests: GpuConfig.share: unknown field; known here: apiVersion, kind, sharing"
-    )
+    rule = "unknown field (did you mean sharing?); known here: apiVersion, kind, sharing"
+    assert text == f"  error: all requests: GpuConfig.share: {rule}"
     assert path == "      at spec.devices.config[0].opaque.parameters.share"
     assert counts.endswith("documents: 1 error, 0 warnings")
 

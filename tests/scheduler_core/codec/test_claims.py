@@ -55,7 +55,8 @@ def test_a_constraint_keeps_its_requests():
         (claim_of(FLAT | {"derivedAttributes": [{}]}), "requests[0].derivedAttributes: is not supported"),
         (claim_of(FLAT | {"tolerations": [{"operator": "Is"}]}), "'Is': must be Equal or Exists"),
         (claim_of(FLAT | {"capacity": {"requests": {"memory": "1Zi"}}}), "capacity.requests.memory"),
-        (claim_of(FLAT | {"colour": "red"}), "requests[0].colour: unknown field"),
+        (claim_of(FLAT | {"colour": "red"}), "requests[0].colour: unknown field; known here: "),
+        (claim_of(FLAT | {"selector": []}), "requests[0].selector: unknown field (did you mean selectors?)"),
         (claim_of(FLAT | {"selectors": [{"cel": {}}]}), "selectors[0].cel.expression: is required"),
         (claim_of(FLAT | {"selectors": ["x"]}), "selectors[0]: 'x': must be an object"),
         (
