@@ -17,6 +17,7 @@ from controller.model.pods import PodRef
 from controller.plan.documents import REASON
 from controller.pools_api import MULTI_NODE_POOLS
 from controller.run.ports import Document, Why, WriteFailed
+from daemon.authorization import Access, Review, Unreviewed
 from daemon.oldest_server import refusal
 from kube_api import (
     DEVICE_CLASSES,
@@ -43,6 +44,7 @@ from kube_api import (
     Synced,
     Unreadable,
     Withheld,
+    is_allowed,
 )
 from scheduler_core.model.claim import ClaimRef
 
@@ -54,6 +56,7 @@ POD_GROUPS: Final = (
 RESOURCE_CLASSES: Final = Resource.of("tangram.dev/v1alpha1", "ResourceClass", "resourceclasses")
 # No attempt of a write may take longer than the election grants: controller.election.values.Times.
 _LIMITS: Final = Limits(calls_per_s=400, burst=800, call_timeout_s=60.0, read_timeout_s=4.5, attempts=3)
+_REVIEWS: Final = Limits(calls_per_s=5.0, burst=10, call_timeout_s=5.0, attempts=1)
 _EVENTS_PER_S: Final = 10.0
 _EVENTS: Final = 200
 _PAGE: Final = 100  # a page of slices is decoded at once: 100 of them are 5 MB
@@ -285,6 +288,28 @@ class Cluster:
     def _wrote(self, stored: Object) -> Document:
         self._claims.wrote(stored)
         return stored.document
+
+
+def page_review(kubeconfig: Path | None, context: str | None) -> Review:
+    """Return what asks the API server whether a caller may read the page. Raises: Unreachable.
+
+    It has a client of its own, with a small pace: strangers who guess tokens slow no decision.
+    """
+    try:
+        api = KubeApi.connect(kubeconfig, context, user_agent="tangram-controller/page", limits=_REVIEWS)
+    except KubeApiError as error:
+        raise Unreachable(str(error)) from error
+
+    def review(token: str, path: str) -> Access:
+        try:
+            allowed = is_allowed(api, token, path)
+        except KubeApiError as error:
+            raise Unreviewed(str(error)) from error
+        if allowed is None:
+            return Access.UNKNOWN
+        return Access.ALLOWED if allowed else Access.FORBIDDEN
+
+    return review
 
 
 class PodEvents:

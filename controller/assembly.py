@@ -110,6 +110,7 @@ class Program:
         self._server.begin()
         if not self._server.passes():
             return
+        self._page()
         self._webhook()
         election = Thread(target=self._elector.run, args=(self._ended,), name="election", daemon=True)
         election.start()
@@ -182,6 +183,22 @@ class Program:
         answering.start()
         self._opened.callback(answering.join)
         self._opened.callback(server.end, linger_s=_LINGER_S)
+
+    def _page(self) -> None:
+        options = self._options
+        if options.page is None:
+            return
+        # Only a program that serves it loads it.
+        from controller.page.following import Clocks  # noqa: PLC0415
+        from controller.page.serving import served  # noqa: PLC0415
+
+        clocks = Clocks(time.monotonic, time.time, _now)
+        page = served(options.page, options.kubeconfig, options.context, options.driver_name, clocks)
+        try:
+            self._opened.enter_context(page)
+        except OSError as error:
+            address = f"{options.page.address.host}:{options.page.address.port}"
+            raise OSError(f"serve the page on {address}: {error}; give another --page-address") from error
 
     def _own_certificate(self) -> Callable[[], SSLContext | None]:
         """Serve the certificate in the Secret, which the leader keeps."""

@@ -16,6 +16,8 @@ from daemon import logs
 from daemon.address import Address
 from daemon.command_line import require
 from daemon.logs import LogOptions
+from daemon.metrics_options import MetricsOptions
+from daemon.page import options as page_options
 from scheduler_core.model.names import DEFAULT_DRIVER, DRIVER_RULE, LABEL_RULE, is_driver, is_label
 
 DEFAULT_NAMESPACE: Final = "tangram-system"
@@ -41,7 +43,8 @@ class Options:
     Shape: ``kubeconfig`` and ``context`` None for the usual ones, else the pod's service account;
            ``metrics`` and ``probe_socket`` None to listen nowhere; ``decisions`` None to keep no log;
            ``ungate_after_s`` None to keep the gate until there are devices; ``namespace`` has the Lease and
-           the Secret; ``webhook`` None to serve none; ``certificate_dir`` None to make certificates.
+           the Secret; ``webhook`` None to serve none; ``certificate_dir`` None to make certificates;
+           ``page`` where the page is served, None for nowhere.
     Raises: InvalidOption naming the option, the value and the rule.
     """
 
@@ -56,6 +59,7 @@ class Options:
     identity: str = "controller"
     webhook: Address | None = None
     certificate_dir: Path | None = None
+    page: MetricsOptions | None = None
     log: LogOptions = field(default_factory=LogOptions)
 
     def __post_init__(self) -> None:
@@ -83,6 +87,7 @@ def read_options(argv: Sequence[str] | None) -> Options:
         identity=given.identity or socket.gethostname(),
         webhook=Address.given("--webhook-address", given.webhook_address),
         certificate_dir=given.certificate_dir,
+        page=page_options.read_options(given),
         log=LogOptions.of(given),
     )
 
@@ -118,5 +123,6 @@ def parser() -> argparse.ArgumentParser:
     folder = "tls.crt and tls.key of the webhook, kept by others; default: the controller makes its own"
     add("--certificate-dir", type=Path, metavar="DIR", help=folder)
     add("--ungate-after", type=float, metavar="SECONDS", help=ungate)
+    page_options.add_options(made)
     logs.add_options(made)
     return made

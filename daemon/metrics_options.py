@@ -15,7 +15,6 @@ from daemon.address import Address
 from daemon.command_line import require
 
 _AUTHORIZATION: Final = "--metrics-authorization"
-_TLS: Final = "--metrics-tls-cert and --metrics-tls-key"
 TOKEN: Final = "token"  # noqa: S105 - the name of a choice
 NONE: Final = "none"
 
@@ -49,20 +48,30 @@ def add_options(parser: argparse.ArgumentParser, paths: str) -> None:
 
 def read_options(given: argparse.Namespace) -> MetricsOptions | None:
     """Return where metrics are served, None for nowhere. Raises: InvalidOption."""
-    address = Address.given("--metrics-address", given.metrics_address)
-    certificate, key, chosen = given.metrics_tls_cert, given.metrics_tls_key, given.metrics_authorization
+    return protected("metrics", given)
+
+
+def protected(what: str, given: argparse.Namespace) -> MetricsOptions | None:
+    """Return where something is served, by its four options. Raises: InvalidOption.
+
+    Shape: ``what`` begins their names, such as ``metrics`` or ``page``.
+    """
+    option, authorization = f"--{what}-address", f"--{what}-authorization"
+    tls = f"--{what}-tls-cert and --{what}-tls-key"
+    address = Address.given(option, getattr(given, f"{what}_address"))
+    certificate, key = getattr(given, f"{what}_tls_cert"), getattr(given, f"{what}_tls_key")
+    chosen = getattr(given, f"{what}_authorization")
     alone = certificate or key or chosen
-    require(address is not None or not alone, "--metrics-address", None, f"must be given with {_TLS}")
+    require(address is not None or not alone, option, None, f"must be given with {tls}")
     if address is None:
         return None
-    together = "must be given together"
-    require((certificate is None) == (key is None), _TLS, certificate or key, together)
-    rule = f"needs {_TLS}: a token must not cross a network in the clear"
-    require(chosen != TOKEN or certificate is not None, _AUTHORIZATION, chosen, rule)
+    require((certificate is None) == (key is None), tls, certificate or key, "must be given together")
+    rule = f"needs {tls}: a token must not cross a network in the clear"
+    require(chosen != TOKEN or certificate is not None, authorization, chosen, rule)
     rule = (
-        f"is no loopback address: give {_TLS} and {_AUTHORIZATION}=token, or {_AUTHORIZATION}=none if "
+        f"is no loopback address: give {tls} and {authorization}=token, or {authorization}=none if "
         "everybody who reaches it may read it"
     )
     shown = f"{address.host}:{address.port}"
-    require(chosen is not None or address.is_loopback, "--metrics-address", shown, rule)
+    require(chosen is not None or address.is_loopback, option, shown, rule)
     return MetricsOptions(address, certificate, key, chosen == TOKEN)

@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 from daemon.authorization import Access
 from daemon.page.document import document, policy_of_page
 from daemon.page.hub import Ended, Hub, changes, event
+from daemon.page.options import RIGHT
 from daemon.serving.bounded_server import OPEN, AddressServer, Protection
 from daemon.serving.connections import Connections
 
@@ -67,7 +68,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _access(self) -> Access:
         judge = self.server.protection.authorization
-        return Access.ALLOWED if judge is None else judge.of(bearer(self.headers.get("Authorization")), PAGE)
+        return Access.ALLOWED if judge is None else judge.of(bearer(self.headers.get("Authorization")), RIGHT)
 
     def _head(self, status: int, kind: str) -> None:
         self.send_response(status)

@@ -16,7 +16,7 @@ VALUE = {"title": "a cluster", "nodes": [], "live": True}
 
 
 def review(token, path):
-    assert path == "/"
+    assert path == "/tangram/page"
     return {"reader": Access.ALLOWED, "other": Access.FORBIDDEN}.get(token, Access.UNKNOWN)
 
 
