@@ -6,22 +6,25 @@ claims were decided about now. Nothing is decided or kept.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from controller.model.pods import Pod
 from controller.state.cluster_seen import ClusterSeen
+from scheduler_core.advice.advise import advise
+from scheduler_core.advice.refused_nodes import refused_nodes
+from scheduler_core.advice.sentences import remedy_text
 from scheduler_core.base.errors import CoreError
 from scheduler_core.engine.engine import Engine
 from scheduler_core.model.claim import Claim, ClaimRef
-from scheduler_core.model.result import Answer, Unallocatable
 
 _ASKED: Final = 100
 """So many different shapes of pods are asked about; the others say how to ask."""
-_EXPLAINED: Final = 16
-"""Nodes of which the reasons are found: one takes milliseconds."""
+_ADVISED: Final = 10
+"""For so many of them it is found out what would help: that takes many questions."""
+_TRIED: Final = 16
+"""Nodes on which it is tried what would help."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,8 @@ def waiting_pods(seen: ClusterSeen, engine: Engine, told: Mapping[str, str]) -> 
         if claims and not missing:
             shape = tuple(sorted(seen.claims[one.ref].shape for one in claims))
             if shape not in answers and len(answers) < _ASKED:
-                answers[shape] = tuple(_reasons(claims, seen, engine))
+                is_first = len(answers) < _ADVISED
+                answers[shape] = tuple(_reasons(claims, seen, engine, advises=is_first))
             asking = f"tangram explain pod/{pod.ref.name} -n {pod.ref.namespace} says why"
             details = answers.get(shape, (asking,))
         known = told.get(pod.uid) or pod.problem or pod.told
@@ -77,32 +81,25 @@ def _claims(pod: Pod, seen: ClusterSeen) -> tuple[list[Claim], list[str]]:
     return asked, missing
 
 
-def _reasons(claims: list[Claim], seen: ClusterSeen, engine: Engine) -> Iterator[str]:
-    """Yield why claims get no devices: nodes with the same reason are counted together."""
+def _reasons(claims: list[Claim], seen: ClusterSeen, engine: Engine, *, advises: bool) -> Iterator[str]:
+    """Yield why claims get no devices, nodes with the same reason together, and then what would help."""
     nodes = [seen.devices.views.node(name) for name in seen.devices.views.names]
+    if not nodes:
+        yield "no node publishes devices"
+        return
     try:
         free = next((one.name for one in nodes if engine.fits(claims, one) is True), None)
         if free is not None:
             yield f"node {free} has its devices free: they are not allocated yet"
             return
-        yield from _grouped([engine.allocate(claims, one) for one in nodes[:_EXPLAINED]], len(nodes))
+        groups = refused_nodes(claims, engine, nodes)
     except CoreError as error:
         yield str(error)
-
-
-def _grouped(answers: Sequence[Answer], count: int) -> Iterator[str]:
-    if not count:
-        yield "no node publishes devices"
-    examples: dict[object, tuple[str, str]] = {}
-    counted: Counter[object] = Counter()
-    for one in answers:
-        first = one.reasons[0] if isinstance(one, Unallocatable) else None
-        key = (first.claim, first.request, first.cause) if first else None
-        counted[key] += 1
-        text = f"claim {first.claim} request {first.request}: {first.detail}" if first else str(one)
-        examples.setdefault(key, (one.node, text))
-    for alike, found in counted.most_common():
-        name, text = examples[alike]
-        yield f"{'1 node' if found == 1 else f'{found} nodes'}: {text} (node {name})"
-    if count > len(answers):
-        yield f"{count - len(answers)} more nodes do not have them either"
+        return
+    for group in groups:
+        count = "1 node" if len(group.nodes) == 1 else f"{len(group.nodes)} nodes"
+        yield f"{count}: {group.why} (node {group.nodes[0]})"
+    if advises and groups:
+        closest = sorted(nodes, key=lambda one: one.name != groups[0].nodes[0])
+        for remedy in advise(claims, engine, closest[:_TRIED]):
+            yield f"to make it fit: {remedy_text(remedy)}"

@@ -73,8 +73,8 @@ def test_pods_that_wait_have_a_reason(small):
     assert (first["namespace"], first["name"]) == ("speech", "tts-0")
     assert first["reason"] == "node dgx-1 has its devices free: they are not allocated yet"
     assert (second["namespace"], second["name"]) == ("vision", "infer-9")
-    assert "no device of node dgx-1 matches its class and selectors" in second["reason"]
-    assert second["reason"].startswith("2 nodes: claim vision/infer-9-gpu request device: ")
+    assert second["reason"].startswith("2 nodes: vision/infer-9-gpu request device: no device matches")
+    assert "to make it fit: correct 9g.90gb to 7g.40gb in request device: fits on dgx-1" in second["details"]
 
 
 def test_a_pod_without_its_claim_waits_for_it():
