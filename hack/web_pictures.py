@@ -46,7 +46,7 @@ def main() -> None:
             with page_of(browser, width, height, scheme) as page:
                 page.goto(f"http://127.0.0.1:{port}/#{anchor}")
                 page.locator(".state.live").wait_for()
-                page.locator(".strips svg").first.wait_for()
+                page.locator(".node").first.wait_for()
                 page.screenshot(path=_FOLDER / f"{name}.png")
 
 

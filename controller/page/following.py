@@ -14,7 +14,7 @@ from controller.model.pods import Pod
 from controller.model.slices import SliceSeen
 from controller.page.history import History
 from controller.page.model import PageModel
-from controller.page.value import About
+from controller.page.value import About, as_json
 from controller.run.loop import Watched
 from controller.run.messages import Changed
 from controller.state.cluster_seen import ClusterSeen
@@ -49,6 +49,7 @@ class Following:
         self._history = History()
         self._inbox: SimpleQueue[Changed | None] = SimpleQueue()
         self._problems: dict[str, str] = {}
+        self._last: dict[str, Any] | None = None
 
     def value(self) -> dict[str, Any]:
         """Return the value of the page as far as it is known."""
@@ -80,8 +81,13 @@ class Following:
         is_due = self._history.is_due(self._clocks.wall())
         if is_due:
             self._history.add(self._model.point(self._clocks.wall()))
+        if changed or self._last is None:
+            self._last = self.value()
+        elif is_due:  # nothing else is another one
+            points = [as_json(one) for one in self._history.points]
+            self._last = {**self._last, "made": self._clocks.now(), "history": points}
         if changed or is_due:
-            tell(self.value())
+            tell(self._last)
         return self._clocks.monotonic() - began
 
     def _notes(self) -> tuple[str, ...]:

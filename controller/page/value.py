@@ -83,9 +83,14 @@ def page_value(
         ],
         "waiting": [_waiting(one) for one in waiting],
         "fragmentation": {"value": _fragmentation(occupancy.room), "definition": DEFINITION},
-        "history": [{"at": one.at, "use": one.use, "fragmentation": one.fragmentation} for one in history],
+        "history": [as_json(one) for one in history],
         "notes": [*about.notes, *problems],
     }
+
+
+def as_json(point: Point) -> dict[str, float | None]:
+    """Return a point as the page has it."""
+    return {"at": point.at, "use": point.use, "fragmentation": point.fragmentation}
 
 
 def use_of(occupancy: ClusterOccupancy) -> float | None:

@@ -87,7 +87,7 @@ def test_a_pod_comes_and_goes_and_the_page_shows_it_without_being_loaded_again(
             node.pod(other)
         waits = page.locator("#waiting li.pending")
         expect(waits).to_have_count(1, timeout=_SOON_MS)
-        expect(waits).to_contain_text("held by", timeout=_SOON_MS)
+        expect(waits).to_contain_text("to make it fit: end the claim that holds devices", timeout=_SOON_MS)
 
         for one in ("first", "second", "third"):
             node.api.delete(PODS, one, namespace)

@@ -86,6 +86,15 @@ def test_a_pod_waits_until_its_claim_has_a_device(site):
     assert value["waiting"] == []
 
 
+def test_where_only_time_has_passed_nothing_is_found_out_anew(site):
+    before = site.tell(page_objects.waiting("vision", "infer-0", "gpu"))
+    site.now += 60
+    site.following.turn(site.told.append)
+    after = site.told[-1]
+    assert len(after["history"]) == len(before["history"]) + 1
+    assert after["waiting"] is before["waiting"]
+
+
 def test_a_node_that_is_gone_leaves_the_page(site):
     assert site.tell(page_objects.node("dgx-1"), is_gone=True)["nodes"] == []
 
