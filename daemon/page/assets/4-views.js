@@ -40,7 +40,7 @@ function drawWaiting() {
 function pending(pod) {
   const name = `${pod.namespace}/${pod.name}`;
   const details = pod.details.length
-    ? el("details", { open: state.chosen === name }, el("summary", {}, "Why, in detail"), el("ul", {}, pod.details.map((line) => el("li", {}, line))))
+    ? el("details", { open: state.chosen === name }, el("summary", {}, "Details, and what would help"), el("ul", {}, pod.details.map((line) => el("li", {}, line))))
     : "";
   return el("li", { class: "pending", id: `pod=${name}` },
     el("a", { href: linkOf(name) }, name), " ", el("span", { class: "since" }, pod.since ? `since ${asOf(pod.since)}` : ""),
