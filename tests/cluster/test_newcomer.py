@@ -131,6 +131,7 @@ def test_helm_installs_as_printed_and_leaves_nothing(
     bare_node: str,
     blocks: list[str],
     run: Run,
+    clone: Path,
     traces: Callable[[], set[str]],
     api: KubeApi,
 ) -> None:
@@ -151,6 +152,9 @@ def test_helm_installs_as_printed_and_leaves_nothing(
     waiting = eventually(lambda: claim_of(api, "shared-partition"), "the pod that waits has a claim")
     why = run(f"tangram explain --cluster --claim default/{waiting} || test $? = 1")
     assert "four-partitions" in why
+    assert "default/four-partitions" in run("tangram top --cluster")
+    run("tangram report --cluster -o report.html")
+    assert "four-partitions" in (clone / "report.html").read_text()
     run(upgrade)
     running(api, "four-partitions", "default")
     run("kubectl delete pods,resourceclaimtemplates --all --wait --timeout=60s")
