@@ -26,6 +26,7 @@ PROGRAMS: Final = {
     "agent": agent.options.parser,
     "plugin": plugin.arguments.parser,
     "plugin release": plugin.arguments.release_parser,
+    "plugin clean": plugin.arguments.clean_parser,
     "controller": controller.options.parser,
 }
 _WIDTH: Final = "100"
