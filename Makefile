@@ -25,6 +25,7 @@ help:
 	@echo "make explain-golden write what tangram explain says in each situation, for tests and a page"
 	@echo "make cli-page       write the commands and their options into docs/cli.md"
 	@echo "make page-outputs   run the commands of the pages and write what they print into the pages"
+	@echo "make site           the pages as a site with search, in site/"
 	@echo "make cluster        a shell in a real Kubernetes with Tangram on a simulated GPU node (root)"
 	@echo "make bench-cluster  what Tangram costs in such a cluster"
 	@echo "make chaos          pods come and go while parts of such a cluster are killed; make chaos-node: without"
@@ -123,6 +124,13 @@ cli-page: $(VENV)/.ready
 # PAGES="README.md docs/pods.md" for some of them.
 page-outputs: $(VENV)/.ready
 	PYTHONPATH=tests/fakes $(VENV)/bin/python hack/page_outputs.py $(PAGES)
+
+# docs/ and the README as a site (mkdocs.yml). What builds it is installed beside .venv; a link that leads nowhere fails.
+.PHONY: site
+site: $(VENV)/.ready
+	@UV_PROJECT_ENVIRONMENT=.tangram/site NO_MKDOCS_2_WARNING=1 $(VENV)/bin/uv run --quiet --locked --only-group docs \
+	    --python $(VENV)/bin/python mkdocs build
+	@echo "open site/index.html: it needs no server and no network"
 
 # The peer: upstream's allocator, built with Go (hack/upstream-allocator).
 .PHONY: bench-peer test-peer

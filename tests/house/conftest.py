@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parents[2]
-sys.path.append(str(ROOT / "hack"))  # the developers' programs are no package
+sys.path += [str(ROOT / "hack"), str(ROOT / "hack/site")]  # the developers' programs are no package
 
 
 @pytest.fixture(scope="session")
