@@ -85,7 +85,7 @@ def parser_for(used: Sequence[str]) -> Parser:
     """Return the parser, with the options of the subcommand that is used and the summaries of the others."""
     parser = Parser(
         prog="tangram",
-        description="Cut and combine the accelerators and NICs of a node.",
+        description="Show, plan and explain which GPUs and NICs pods get, and run the driver's programs.",
         epilog="example:\n  tangram demo --node dgx-a100",
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")

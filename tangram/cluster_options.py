@@ -22,7 +22,9 @@ def add_cluster(parser: Parser, what: str) -> None:
         help="with --cluster; default: $KUBECONFIG, then ~/.kube/config",
     )
     parser.add_argument(
-        "--context", metavar="NAME", help="of the kubeconfig, with --cluster; default: its current one"
+        "--context",
+        metavar="NAME",
+        help="with --cluster: a context of the kubeconfig; default: its current one",
     )
 
 

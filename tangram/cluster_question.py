@@ -99,4 +99,4 @@ def _node_of(claim: Mapping[str, Any]) -> str | None:
 def check_files(options: Namespace) -> None:
     """Refuse a question that is asked nowhere. Raises: BadInput."""
     if not options.files and not options.cluster:
-        raise BadInput("explain: say what: --file FILE, or --cluster --claim NAMESPACE/NAME, or pod/NAME")
+        raise BadInput("explain: say what to explain: pod/NAME, claim/NAME, or --file FILE")

@@ -121,11 +121,11 @@ def add_command(
         epilog=f"example:\n  {example}",
     )
     forms = ("json", "yaml", *(("wide",) if wide else ()))
-    told = f"print the value as JSON or YAML{f', or {wide}' if wide else ''}: {', '.join(forms)}"
+    told = f"json or yaml: print the value in this form{f'; wide: show the picture {wide}' if wide else ''}"
     one = parser.add_mutually_exclusive_group()
     one.add_argument("--json", action=_InForm, nargs=0, help="print one JSON value; messages are JSON too")
     if file:
-        told = f"{file}; or print the value as JSON or YAML: {', '.join(PROGRAMS_FORMS)}"
+        told = f"{file}; {' or '.join(PROGRAMS_FORMS)}: print the value in this form instead"
         one.add_argument("-o", "--output", action=_InFormOrFile, metavar="FILE", help=told)
     else:
         one.add_argument("-o", "--output", action=_InForm, choices=forms, metavar="FORM", help=told)

@@ -30,7 +30,7 @@ def add_files(parser: Parser, what: str, *, is_required: bool = False, among: Gr
         dest="files",
         help=f"{what}; a folder means its *.yaml, *.yml, *.json, - standard input; may be repeated",
     )
-    parser.add_argument("-R", "--recursive", action="store_true", help="with -f: in folders of folders too")
+    parser.add_argument("-R", "--recursive", action="store_true", help="with -f: folders in folders too")
 
 
 def read_files(options: Namespace) -> tuple[Document, ...]:

@@ -12,7 +12,7 @@ from scheduler_core.model.names import DEFAULT_DRIVER, DRIVER_RULE, is_driver, i
 from tangram.errors import bad_argument
 from tangram.face import Parser
 
-CONFIGURED_DRIVER: Final = "Tangram's DRA driver: its configurations are judged"
+CONFIGURED_DRIVER: Final = "Tangram's DRA driver, whose configurations are checked"
 
 
 def add_driver_name(parser: Parser, purpose: str = "the DRA driver to publish as") -> None:

@@ -14,12 +14,12 @@ FIRST_FIT: Final = "first-fit"
 POLICIES: Final[Mapping[str, Policy]] = {BEST_FIT: best_fit(), FIRST_FIT: FIRST_FIT_POLICY}
 
 
-def add_policy(parser: Parser) -> None:
-    """Add the option that says how devices are chosen."""
+def add_policy(parser: Parser, purpose: str = "") -> None:
+    """Add the option that says how devices are chosen. Shape: ``purpose`` begins its help."""
     parser.add_argument(
         "--policy",
         choices=tuple(POLICIES),
         default=BEST_FIT,
-        help="best-fit (default) keeps the most future claims possible; first-fit takes the first devices "
-        "in listed order, as kube-scheduler does",
+        help=f"{purpose}best-fit (default) keeps the most future claims possible; first-fit takes the first "
+        "devices in listed order, as kube-scheduler does",
     )

@@ -68,8 +68,10 @@ def _add_own(parser: Parser) -> None:
     parser.add_argument("--cluster", action="store_true", help="look at a cluster, not at this node")
     file = "with --cluster: default $KUBECONFIG, then ~/.kube/config; on a node: ask this API server too"
     parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help=file)
-    parser.add_argument("--context", metavar="NAME", help="of the kubeconfig; default: its current one")
-    age = f"with --cluster: tell of taints older than this, such as 90m; default: {_AGE}"
+    parser.add_argument(
+        "--context", metavar="NAME", help="a context of the kubeconfig; default: its current one"
+    )
+    age = f"with --cluster: report taints older than this, such as 90m; default: {_AGE}"
     parser.add_argument("--older-than", metavar="AGE", help=age)
     parser.add_argument("--fix", metavar="ID", help="fix the one finding with this id; see docs/doctor.md")
     parser.add_argument("--dry-run", action="store_true", help="with --fix: say what would be done")

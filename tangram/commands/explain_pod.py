@@ -31,7 +31,7 @@ def add_pod(parser: Parser) -> None:
         help="a pod of a running cluster: what the controller gives it now, or why nothing; or a claim: "
         "why it has its devices, or none; both take --kubeconfig and --context too",
     )
-    told = "of pod/NAME or claim/NAME; default: default"
+    told = "the namespace of pod/NAME or claim/NAME; default: the one called default"
     parser.add_argument("-n", "--namespace", metavar="NAME", help=told)
 
 

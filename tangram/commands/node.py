@@ -67,7 +67,7 @@ def _add_record(below: Subparsers) -> None:
 
 NVML and sysfs are read, and nothing is changed. What a node file cannot say (a GPU without a shipped model, a
 card of another vendor) is named on standard error and left out."""
-    record = add_command(below, "record", "write a machine into a node file", example, _record)
+    record = add_command(below, "record", "print a machine as a node file", example, _record)
     record.add_argument("--name", metavar="NAME", help="of the node, a DNS label; default: recorded")
     record.add_argument("--machine", metavar="DIR", type=Path, help="a simulated machine; default: this one")
 

@@ -29,7 +29,8 @@ The controller need not run for that.
 
 exit status:
   0  the cluster was read, whether pods wait or not
-  2  wrong options, or the cluster cannot be read"""
+  2  wrong options
+  3  the API server cannot be reached"""
     parser = add_command(
         parsers, "pending", SUMMARIES["pending"], example, _run, wide="with priority and devices"
     )
@@ -42,7 +43,7 @@ exit status:
         "-w", "--watch", action="store_true", help="go on, and print them again when they change"
     )
     add_kubeconfig(parser)
-    add_driver_name(parser, "Tangram's DRA driver: its devices are given")
+    add_driver_name(parser, "Tangram's DRA driver, whose devices the controller allocates")
 
 
 def add_kubeconfig(parser: Parser) -> None:
@@ -50,7 +51,9 @@ def add_kubeconfig(parser: Parser) -> None:
     parser.add_argument(
         "--kubeconfig", type=Path, metavar="FILE", help="default: $KUBECONFIG, then ~/.kube/config"
     )
-    parser.add_argument("--context", metavar="NAME", help="of the kubeconfig; default: its current one")
+    parser.add_argument(
+        "--context", metavar="NAME", help="a context of the kubeconfig; default: its current one"
+    )
 
 
 def _run(options: Namespace, face: Face) -> int:

@@ -31,7 +31,9 @@ def add(parsers: Subparsers) -> None:
 exit status:
   0  all copies fit, or no claim is asked about
   1  they do not all fit under --policy
-  4  the search reached its bound before all copies were decided"""
+  2  wrong input
+  3  the API server cannot be reached
+  4  the search stopped at its bound before all copies were decided"""
     parser = add_command(parsers, "plan", SUMMARIES["plan"], example, _run)
     add_known(parser)
     parser.add_argument(
@@ -42,7 +44,7 @@ exit status:
         help="the workload: claims or templates that are allocated together on one node; may be repeated",
     )
     parser.add_argument("--count", type=_count, metavar="N", help="copies of the workload; default: 1")
-    add_policy(parser)
+    add_policy(parser, "both are shown; this one decides the exit status and what to end: ")
 
 
 def _count(text: str) -> int:

@@ -29,7 +29,10 @@ def add(parsers: Subparsers) -> None:
 
 exit status:
   0  the trace was replayed
-  4  it was, and the search reached its bound at some questions: these arrivals got no devices then"""
+  2  wrong input
+  3  the API server cannot be reached
+  4  the trace was replayed, but the search stopped at its bound for some arrivals, which got no devices
+     at that moment"""
     parser = add_command(parsers, "simulate", SUMMARIES["simulate"], example, _run)
     add_known(parser)
     parser.add_argument(
@@ -47,14 +50,17 @@ exit status:
     )
     add_mix(parser)
     parser.add_argument(
-        "--policy", choices=tuple(POLICIES), action="append", help="may be repeated; default: all"
+        "--policy",
+        choices=tuple(POLICIES),
+        action="append",
+        help="simulate this policy; may be repeated; default: both",
     )
     parser.add_argument(
         "--patience",
         type=_patience,
         default=inf,
         metavar="SECONDS",
-        help="give up after so long in line, 0: at once; default: wait for ever",
+        help="how long claims wait in line before they give up, 0: not at all; default: for ever",
     )
     parser.add_argument("--svg", type=Path, metavar="FILE", help="write a chart over time as SVG")
 

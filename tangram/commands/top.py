@@ -40,20 +40,20 @@ def add(parsers: Subparsers) -> None:
         SUMMARIES["top"],
         _EXAMPLE,
         _run,
-        wide="with all that fits, models, places in the node",
+        wide="with all that fits, the model and the place in the node",
     )
     parser.add_argument("nodes", nargs="*", metavar="NODE", help="only these nodes; default: all")
     add_files(parser, "slices and allocated claims in YAML or JSON")
     parser.add_argument(
         "--node", metavar="MACHINE", help="a shipped simulated machine, or the path of a node file"
     )
-    add_cluster(parser, "what a cluster's API server has")
+    add_cluster(parser, "read a running cluster")
     one = parser.add_mutually_exclusive_group()
     one.add_argument(
         "-n",
         "--namespace",
         metavar="NAME",
-        help="only devices of which this namespace's claims hold something",
+        help="only GPUs and NICs of which claims of this namespace hold all or a part",
     )
     one.add_argument("-A", "--all-namespaces", action="store_true", help="of all namespaces; the default")
     parser.add_argument(

@@ -27,12 +27,14 @@ def add_mix(parser: Parser) -> None:
         "--mix",
         choices=_MIXED,
         metavar="NAME",
-        help=f"claims that arrive at random and stay an hour in the mean, as in tangram bench B9: "
-        f"{', '.join(_MIXED)}",
+        help="claims that arrive at random and stay an hour in the mean, as in tangram bench B9; one of: "
+        f"{'; '.join(_MIXED)}",
     )
     parser.add_argument("--load", type=_load, metavar="X", help="with --mix: 1 fills the GPUs; default: 0.9")
-    parser.add_argument("--arrivals", type=_whole, metavar="N", help="with --mix; default: 2000")
-    parser.add_argument("--seed", type=_whole, metavar="N", help="with --mix; default: 1")
+    arrivals = "with --mix: how many claims arrive; default: 2000"
+    parser.add_argument("--arrivals", type=_whole, metavar="N", help=arrivals)
+    seed = "with --mix: the seed of the random numbers; default: 1"
+    parser.add_argument("--seed", type=_whole, metavar="N", help=seed)
 
 
 def mix_trace(options: Namespace, known: Known) -> Trace:

@@ -64,7 +64,9 @@ def _most(room: ClusterRoom) -> RenderableType:
 
 def _freeings(found: Freeings, number: int, policy: str) -> Iterator[RenderableType]:
     if not found.options:
-        told = "ending other claims does not help" if found.is_complete else "what to end was not found"
+        told = "what to end was not found"
+        if found.is_complete:
+            told = "ending other claims does not help; other or more nodes may: --add N=KIND"
         yield Hanging(f"copy {number} does not fit under {policy}; {told}")
     else:
         yield Text(f"What makes copy {number} fit under {policy}:", style="bold")

@@ -56,9 +56,9 @@ class Known:
 def add_known(parser: Parser) -> None:
     """Add the options that say which cluster is asked about."""
     add_files(parser, f"YAML or JSON with any of {', '.join(KINDS)}")
-    add_cluster(parser, "the nodes, classes and claims of a running cluster, in the place of files")
+    add_cluster(parser, "read nodes, classes and claims of a running cluster instead of files")
     add_nodes(parser, "nodes that are added to those of the files or the cluster")
-    add_driver_name(parser, "Tangram's DRA driver: of nodes that are added, and of its classes")
+    add_driver_name(parser, "Tangram's DRA driver, for the nodes of --add and for its DeviceClasses")
 
 
 def read_known(options: Namespace, face: Face) -> Known:

@@ -98,5 +98,5 @@ def test_a_server_that_ends_is_told(chromium: Browser) -> None:
     with serving_page(("127.0.0.1", 0), hub, is_local=True) as port:
         page.goto(f"http://127.0.0.1:{port}/")
         expect(page.locator("#state")).to_contain_text("Live")
-    expect(page.locator("#state")).to_have_text("The server does not answer: this is what it told last")
+    expect(page.locator("#state")).to_have_text("The server does not answer; this is the last that it sent")
     page.close()

@@ -115,7 +115,7 @@ def test_objects_of_an_api_server_are_built_without_all_of_yaml() -> None:
         "1_0e_: 9" * 2,
     ],
 )
-def test_anything_unusual_is_left_to_all_of_yaml(text: str) -> None:
+def test_unusual_yaml_is_left_to_the_full_parser(text: str) -> None:
     assert built(text) is None
 
 

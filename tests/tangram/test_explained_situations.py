@@ -94,7 +94,7 @@ def unhealthy(slices: list[dict[str, Any]]) -> None:
         for device in one["spec"].get("devices", ()):
             if device["name"].startswith("gpu-0"):
                 device["taints"] = [
-                    {"key": "tangram.dev/unhealthy", "value": "xid-48", "effect": "NoExecute"}
+                    {"key": "health.tangram.dev/xid-reset", "value": "48", "effect": "NoSchedule"}
                 ]
 
 

@@ -43,7 +43,7 @@ def test_a_command_that_does_not_exist_is_answered_in_the_form_that_was_asked_fo
     assert message.startswith("argument COMMAND: invalid choice: 'shwo'")
 
 
-def test_without_it_an_error_is_a_sentence(tangram: Command) -> None:
+def test_without_json_an_error_is_a_sentence(tangram: Command) -> None:
     assert tangram("show", "--node", "cray-1").err.startswith("tangram: node 'cray-1'")
 
 

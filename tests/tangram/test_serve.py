@@ -20,7 +20,7 @@ def test_an_address_that_others_reach_is_refused(tangram: Run, address: str) -> 
     assert "must be a loopback address" in answer.err
 
 
-def test_an_address_that_is_none_is_refused(tangram: Run) -> None:
+def test_an_address_without_a_host_is_refused(tangram: Run) -> None:
     answer = tangram("serve", "--address", "8765")
     assert (answer.status, answer.out) == (2, "")
     assert "must be HOST:PORT" in answer.err

@@ -136,7 +136,7 @@ class StateFile:
             known = self._memory.recall(os.stat(self._path))
             return known or self._read()
         except FileNotFoundError as error:
-            raise NoMachine(str(self.directory), "there is none; open it with a node file first") from error
+            raise NoMachine(str(self.directory), "there is none; make it with tangram node create") from error
         except (OSError, msgspec.MsgspecError) as error:
             raise NoMachine(str(self.directory), f"{_NAME} cannot be read: {error}") from error
 

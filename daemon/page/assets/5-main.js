@@ -89,7 +89,7 @@ function watch() {
     tell("live", `Live, last change ${asOf(state.data.made)}`);
     if (state.data.waiting.length !== before) part("said").textContent = `${plural(state.data.waiting.length, "pod")} waiting`;
   });
-  source.addEventListener("error", () => tell("lost", "The server does not answer: this is what it told last"));
+  source.addEventListener("error", () => tell("lost", "The server does not answer; this is the last that it sent"));
 }
 
 show(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");

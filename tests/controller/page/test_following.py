@@ -86,7 +86,7 @@ def test_a_pod_waits_until_its_claim_has_a_device(site):
     assert value["waiting"] == []
 
 
-def test_where_only_time_has_passed_nothing_is_found_out_anew(site):
+def test_if_only_time_has_passed_no_reason_is_computed_again(site):
     before = site.tell(page_objects.waiting("vision", "infer-0", "gpu"))
     site.now += 60
     site.following.turn(site.told.append)

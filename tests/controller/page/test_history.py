@@ -22,7 +22,7 @@ def test_points_are_five_seconds_apart_at_first():
     assert [one.at for one in lasting(21).points] == [0, 5, 10, 15, 20]
 
 
-def test_a_day_has_its_begin_and_its_end_in_bounded_room():
+def test_a_day_is_kept_from_begin_to_end_in_a_bounded_number_of_points():
     points = lasting(86400, FIRST_S).points
     assert len(points) <= MOST
     assert points[0].at == 0

@@ -43,5 +43,5 @@ def test_any_text_comes_back_and_cannot_end_its_element(key: str, text: str):
     assert not set("<>&\u2028\u2029").intersection(found)
 
 
-def test_half_of_a_character_is_written_as_an_escape():
+def test_a_lone_surrogate_is_written_as_an_escape():
     assert json.loads(embedded({"name": "\ud800"}).encode().decode()) == {"name": "\ud800"}

@@ -108,7 +108,7 @@ def test_a_name_of_somebody_else_that_points_here_reads_nothing(site):
         ("[", False),
     ],
 )
-def test_a_host_is_this_machine(host, is_here):
+def test_only_loopback_hosts_count_as_this_machine(host, is_here):
     assert is_loopback_host(host) is is_here
 
 

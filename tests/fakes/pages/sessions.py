@@ -38,6 +38,10 @@ class Exchange:
     output: tuple[str, ...]
 
 
+# Of the run of the tests: under make, MAKEFLAGS has a make that is called say which folder it enters.
+_OF_THE_TESTS: Final = ("PYTEST", "TANGRAM", "MAKE", "MFLAGS", "FORCE_COLOR")
+
+
 @dataclass
 class Shell:
     """A folder like a clone, and the environment of the commands in it."""
@@ -54,10 +58,7 @@ class Shell:
 
     def run(self, script: str) -> subprocess.CompletedProcess[str]:
         """Run a script of the shell; standard error comes with standard output, as on a terminal."""
-        kept = {
-            name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "TANGRAM"))
-        }
-        kept.pop("FORCE_COLOR", None)
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(_OF_THE_TESTS)}
         first = (self.folder / ".programs", Path(sys.executable).parent)
         own = {
             "PATH": ":".join((*map(str, first), os.environ["PATH"])),
