@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from daemon import documents
 from plugin.base.errors import ClaimUnreadable, ClaimUnusable
@@ -159,8 +158,10 @@ def test_a_broken_file_is_not_read_again_until_it_changes(
     claims = ClaimDirectory(tmp_path, now_ns=lambda: 0)  # so nothing has been as it is for long
     claims.read(ClaimRef("default", "one"))
     parsed: list[str] = []
-    parse = yaml.parse
-    monkeypatch.setattr(yaml, "parse", lambda text, loader: parsed.append(text) or parse(text, loader))
+    decode = documents.decode
+    monkeypatch.setattr(
+        documents, "decode", lambda name, data: parsed.append(data.decode()) or decode(name, data)
+    )
 
     claims.read(ClaimRef("default", "one"))
 
