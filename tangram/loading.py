@@ -35,6 +35,7 @@ SUBCOMMANDS: Final = frozenset(
         "demo",
         "doctor",
         "explain",
+        "migrate",
         "node",
         "pending",
         "plan",
@@ -47,8 +48,12 @@ SUBCOMMANDS: Final = frozenset(
         "validate",
     )
 )
-_ELSEWHERE: Final = {"report": "tangram.page.report", "serve": "tangram.page.serve"}
-"""Where subcommands are that share more with each other than with the rest."""
+_ELSEWHERE: Final = {
+    "migrate": "tangram.migration.command",
+    "report": "tangram.page.report",
+    "serve": "tangram.page.serve",
+}
+"""Where subcommands are that have a folder of their own."""
 
 
 def subcommand(name: str) -> Callable[[Subparsers], None] | None:

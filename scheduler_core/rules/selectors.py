@@ -13,6 +13,7 @@ from typing import Any, Final
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.cel.cost.estimate import estimate
+from scheduler_core.cel.driver import DriverRead, driver_reads, with_driver
 from scheduler_core.cel.errors import CompileError, EvaluationError, WorkExceeded
 from scheduler_core.cel.evaluate.compiler import compile_tree
 from scheduler_core.cel.evaluate.steps import COST_LIMIT, Slots
@@ -24,7 +25,7 @@ from scheduler_core.cel.work import Work
 from scheduler_core.model.device import AttributeValue, Device, DeviceName, QualifiedName
 from scheduler_core.model.names import domain_and_identifier
 
-__all__ = ["DeviceView", "Selector", "compile_selector", "part_view", "view"]
+__all__ = ["DeviceView", "Selector", "compile_selector", "part_view", "view", "written_for"]
 
 
 def view(driver: str, device: Device) -> DeviceView:
@@ -106,6 +107,12 @@ class Selector:
         """Return the texts and numbers that the expression asks a value to equal; empty where none."""
         return compared(self._tree, read)
 
+    def reads_of(self, driver: str) -> frozenset[DriverRead] | None:
+        """Return which attributes and capacities of a driver are read; None where they are computed."""
+        if self.reads is None:
+            return driver_reads(self._tree, driver)
+        return frozenset((kind, name) for kind, domain, name in self.reads if domain == driver)
+
     def matches(self, view: DeviceView) -> bool:
         """Whether the expression selects the device.
 
@@ -145,3 +152,14 @@ def compile_selector(text: str) -> Selector:
         reason = f"its estimated cost of {selector.max_cost} exceeds the limit of {COST_LIMIT}"
         raise SelectorError(text, reason)
     return selector
+
+
+def written_for(text: str, old: str, new: str) -> str | None:
+    """Return a selector that says of driver ``new`` what ``text`` says of ``old``, None if uncertain.
+
+    Raises: SelectorError where the text is no selector.
+    """
+    try:
+        return with_driver(text, old, new)
+    except CompileError as error:
+        raise SelectorError(text, str(error)) from None

@@ -18,14 +18,15 @@ _ESCAPED: Final = (
     r"""[bB]?(?:\"{3}(?:\\.|[^\\])*?\"{3}|'{3}(?:\\.|[^\\])*?'{3}"""
     r"""|"(?:\\.|[^"\\\n\r])*"|'(?:\\.|[^'\\\n\r])*')"""
 )
-_STRING: Final = rf"{_RAW}|{_ESCAPED}|//[^\n]*"
+STRING: Final = rf"{_RAW}|{_ESCAPED}|//[^\n]*"
+"""The pattern of a string or a comment."""
 _ALIAS: Final = re.compile(
-    rf"(?P<string>{_STRING})"
+    rf"(?P<string>{STRING})"
     r"|(?P<macro>\.\s*)exists_one(?P<rest>\s*\(\s*[A-Za-z_]\w*\s*,\s*[A-Za-z_]\w*\s*,)",
     re.DOTALL,
 )
 _TOKEN: Final = re.compile(
-    rf"(?P<string>{_STRING})|(?P<twice>\bopt(?:Flat)?Map\b)|(?P<open>[(\[{{])|(?P<close>[)\]}}])"
+    rf"(?P<string>{STRING})|(?P<twice>\bopt(?:Flat)?Map\b)|(?P<open>[(\[{{])|(?P<close>[)\]}}])"
     r"|(?P<other>\.\?|\.|[A-Za-z_0-9]+)|(?P<between>[^\s\w])",
     re.DOTALL,
 )

@@ -1,0 +1,1 @@
+"""``tangram migrate``: its options, its files and what it prints."""
