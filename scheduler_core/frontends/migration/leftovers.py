@@ -49,7 +49,7 @@ def note_leftovers(obj: Mapping[str, Any], notes: Notes) -> None:
         _note_attachment(obj, notes)
     elif kind not in _NO_PLACE:
         for path, name in _names(obj, ""):
-            if not notes.cover(path):
+            if not notes.covers(path):
                 notes.add(path, _reason(kind, name))
 
 
@@ -65,7 +65,7 @@ def _reason(kind: str, name: str) -> str:
     if kind == "ResourceSlice":
         return f"{name}: slices are written by the driver of the node"
     if kind in ("ResourceQuota", "LimitRange"):
-        return f"{name}: claims are counted by class: gpu.tangram.dev.deviceclass.resource.k8s.io/devices"
+        return f"{name}: claims are counted by class, such as gpu.tangram.dev.deviceclass.resource.k8s.io/devices"
     if kind in _READ_KINDS:
         return f"{name}: stays as it was; nothing here reads it"
     return f"{name}: objects of kind {kind} are not read: change it by hand"

@@ -40,7 +40,7 @@ def migrate(
             NotCarried(place=document.place, subject=subject, path=one.path, reason=one.reason)
             for one in notes.found
         ]
-    refused = [one for one in _refused(found, usual) if not noted.get(one.place, Notes()).cover(one.path)]
+    refused = [one for one in _refused(found, usual) if not noted.get(one.place, Notes()).covers(one.path)]
     return Migration(found, (*not_carried, *refused))
 
 
@@ -54,8 +54,7 @@ def _migrated(
 ) -> Iterator[Document]:
     """Yield a template that is new, if there is one, then the document."""
     obj = document.content
-    group = str(obj.get("apiVersion")).partition("/")[0]
-    if obj.get("kind") in CLAIM_KINDS and group == GROUP:
+    if _is_of_dra(obj):
         yield Document(document.place, migrated_object(obj, notes))
     elif has_pod(obj):
         changed, template = migrated_pod(obj, given, taken, notes)
@@ -66,9 +65,17 @@ def _migrated(
         yield document
 
 
+def _is_of_dra(obj: Mapping[str, Any]) -> bool:
+    return obj.get("kind") in CLAIM_KINDS and str(obj.get("apiVersion")).partition("/")[0] == GROUP
+
+
+def _is_judged(obj: Mapping[str, Any]) -> bool:
+    return _is_of_dra(obj) or (has_pod(obj) and obj.get("kind") in POD_KINDS)
+
+
 def _refused(documents: Sequence[Document], usual: Sequence[Document]) -> Iterator[NotCarried]:
     """Yield what is wrong with the result. That a class is not among the documents is not wrong."""
-    judged = [one for one in documents if one.content.get("kind") in (*CLAIM_KINDS, *POD_KINDS)]
+    judged = [one for one in documents if _is_judged(one.content)]
     given = {_name(one.content) for one in judged if one.content["kind"] == "DeviceClass"}
     known = [one for one in usual if _name(one.content) not in given]
     places = {one.place for one in judged}

@@ -96,7 +96,7 @@ def _request(one: Requested) -> dict[str, Any]:
 def _with_claim(spec: Mapping[str, Any], containers: list[Container], template: str) -> Mapping[str, Any]:
     """Return the pod's spec with the claim, which its containers use."""
     known = [one for _, one in entries(spec.get("resourceClaims"))]
-    names = {mapping(one).get("name") for one in known}
+    names = [mapping(one).get("name") for one in known]
     claim = free_name(_SUFFIX, names)
     changed = [with_claim(one, claim) for one in containers]
     first = len([*entries(spec.get("initContainers"))])

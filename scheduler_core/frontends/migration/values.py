@@ -68,7 +68,7 @@ class Notes:
         if note not in self.found:
             self.found.append(note)
 
-    def cover(self, path: str) -> bool:
+    def covers(self, path: str) -> bool:
         """Whether a field, or one above it, is not carried over."""
         return any(
             not one.path or path == one.path or path.startswith((f"{one.path}.", f"{one.path}["))

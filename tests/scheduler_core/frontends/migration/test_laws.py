@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from hypothesis import given
+import yaml
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scheduler_core.codec.documents import Document
@@ -167,3 +169,63 @@ def test_every_foreign_name_that_stays_is_told(obj: dict[str, Any]) -> None:
         assert found.not_carried
     if not found.not_carried:
         assert "nvidia.com" not in json.dumps([one.content for one in found.documents])
+
+
+def places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the place of every value below an object."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, below in inner:
+        yield (*place, key)
+        yield from places(below, (*place, key))
+
+
+def with_value(obj: Any, place: tuple[Any, ...], value: Any) -> Any:
+    if not place:
+        return value
+    changed = dict(obj) if isinstance(obj, dict) else list(obj)
+    changed[place[0]] = with_value(obj[place[0]], place[1:], value)
+    return changed
+
+
+FILES = sorted((Path(__file__).parents[3] / "data" / "migrate").glob("*.in.yaml"))
+OBJECTS = [obj for path in FILES for obj in yaml.safe_load_all(path.read_text())]
+ODD = (None, 0, -1, True, "x", [], {}, ["x"], [None], [[]], [{}], {"x": 1})
+
+
+@given(
+    st.sampled_from([(obj, place) for obj in OBJECTS for place in places(obj) if place != ("kind",)]),
+    st.sampled_from(ODD),
+)
+def test_an_object_with_a_value_of_any_other_form_is_read_and_stays_as_it_is_migrated(
+    found: tuple[Any, tuple[Any, ...]], odd: Any
+) -> None:
+    once = [one.content for one in migration(with_value(*found, odd)).documents]
+
+    assert [one.content for one in migration(*once).documents] == once
+
+
+@example(name=[])
+@given(st.sampled_from(ODD))
+def test_a_claim_of_a_pod_may_have_an_odd_name(name: Any) -> None:
+    pod = {
+        "kind": "Pod",
+        "spec": {
+            "resourceClaims": [{"name": name}],
+            "containers": [{"resources": {"limits": {"nvidia.com/gpu": 1}}}],
+        },
+    }
+
+    claims = migration(pod).documents[-1].content["spec"]["resourceClaims"]
+
+    assert claims == [{"name": name}, {"name": "devices", "resourceClaimTemplateName": "pod-devices"}]
+
+
+def test_a_job_of_another_group_stays_and_is_told() -> None:
+    asked = {"containers": [{"resources": {"limits": {"nvidia.com/gpu": 1}}}]}
+    job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "spec": {"tasks": [{"template": asked}]}}
+
+    found = migration(job)
+
+    assert [one.content for one in found.documents] == [job]
+    (left,) = found.not_carried
+    assert left.path == "spec.tasks[0].template.containers[0].resources.limits"
