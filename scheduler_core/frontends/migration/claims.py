@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from scheduler_core.frontends.migration.configs import migrated_configs
@@ -65,26 +66,24 @@ def _class(obj: Mapping[str, Any], notes: Notes) -> Mapping[str, Any]:
 
 
 def _claim_spec(spec: Mapping[str, Any], path: str, notes: Notes, *, is_flat: bool) -> Mapping[str, Any]:
-    if not isinstance(spec.get("devices"), Mapping):
+    devices, inner = spec.get("devices"), f"{path}.devices"
+    if not isinstance(devices, Mapping):
         return spec
-    devices, inner = spec["devices"], f"{path}.devices"
-    requests = devices.get("requests")
-    constraints = devices.get("constraints")
+    request, constraint = partial(_request, notes=notes, is_flat=is_flat), partial(_constraint, notes=notes)
     changed = _changed(
         devices,
-        requests=[
-            _request(one, f"{inner}.requests[{index}]", notes, is_flat) for index, one in entries(requests)
-        ]
-        if isinstance(requests, list)
-        else requests,
-        constraints=[
-            _constraint(one, f"{inner}.constraints[{index}]", notes) for index, one in entries(constraints)
-        ]
-        if isinstance(constraints, list)
-        else constraints,
+        requests=_each(devices.get("requests"), f"{inner}.requests", request),
+        constraints=_each(devices.get("constraints"), f"{inner}.constraints", constraint),
         config=migrated_configs(devices.get("config"), f"{inner}.config", notes),
     )
     return {**spec, "devices": changed}
+
+
+def _each(values: Any, path: str, change: Callable[[Any, str], Any]) -> Any:
+    """Return a list with every entry changed, given its path; anything else as it is."""
+    if not isinstance(values, list):
+        return values
+    return [change(one, f"{path}[{index}]") for index, one in enumerate(values)]
 
 
 def _changed(fields: Mapping[str, Any], **values: Any) -> dict[str, Any]:
@@ -92,7 +91,7 @@ def _changed(fields: Mapping[str, Any], **values: Any) -> dict[str, Any]:
     return {key: values.get(key, value) for key, value in fields.items()}
 
 
-def _request(request: Any, path: str, notes: Notes, is_flat: bool) -> Any:
+def _request(request: Any, path: str, notes: Notes, *, is_flat: bool) -> Any:
     if not isinstance(request, Mapping):
         return request
     options = request.get("firstAvailable")

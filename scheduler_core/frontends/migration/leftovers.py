@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from scheduler_core.frontends.migration.claims import CLAIM_KINDS
-from scheduler_core.frontends.migration.names import COMPUTE_DOMAIN
+from scheduler_core.frontends.migration.names import COMPUTE_DOMAIN, GPU_CLASS
 from scheduler_core.frontends.migration.pods import PATHS
 from scheduler_core.frontends.migration.values import Notes, mapping
 from scheduler_core.model.names import DEFAULT_DRIVER
@@ -36,6 +36,7 @@ _GROUPS: Final[Mapping[str, str]] = {
     ),
 }
 _READ_KINDS: Final = (*CLAIM_KINDS, *PATHS)
+_QUOTA: Final = f"{GPU_CLASS}.deviceclass.resource.k8s.io/devices"
 _RESOURCE_NAME: Final = "k8s.v1.cni.cncf.io/resourceName"
 
 
@@ -65,7 +66,7 @@ def _reason(kind: str, name: str) -> str:
     if kind == "ResourceSlice":
         return f"{name}: slices are written by the driver of the node"
     if kind in ("ResourceQuota", "LimitRange"):
-        return f"{name}: claims are counted by class, such as gpu.tangram.dev.deviceclass.resource.k8s.io/devices"
+        return f"{name}: claims are counted by class, such as {_QUOTA}"
     if kind in _READ_KINDS:
         return f"{name}: stays as it was; nothing here reads it"
     return f"{name}: objects of kind {kind} are not read: change it by hand"
