@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from scheduler_core.engine.engine import Engine
-from scheduler_core.model.claim import Claim, ClaimRef
+from scheduler_core.model.claim import Claim
+from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation, Undecided
 from scheduler_core.planning.simulation import Arrival
-from scheduler_core.planning.trial_changes import Holdings
+from scheduler_core.planning.trial_changes import Holdings, copy_ref
 from scheduler_core.state.assignments import Holder
 
 
@@ -17,12 +18,14 @@ from scheduler_core.state.assignments import Holder
 class EngineHolds:
     """Holds devices on the state of an engine.
 
-    Shape: ``asks`` has the claims of each ask; they are allocated together, on one node; ``undecided`` counts
-           questions at which the search reached its bound. These arrivals get no devices then.
+    Shape: ``asks`` has the claims of each ask; they are allocated together, on one node; ``nodes`` are all
+           nodes with their labels, in the order of trying; ``undecided`` counts questions at which the search
+           reached its bound. These arrivals get no devices then.
     """
 
     engine: Engine
     asks: Sequence[Sequence[Claim]]
+    nodes: Sequence[Node]
     undecided: int = 0
     _held: dict[int, tuple[Holder, ...]] = field(default_factory=dict)
     _holdings: Holdings = field(init=False)
@@ -36,7 +39,10 @@ class EngineHolds:
         Raises: as ``Engine.allocate``.
         """
         claims = self.asks[arrival.ask]
-        found = self.engine.decide_somewhere(claims)
+        # labels matter only where some pool selects nodes by them; without such a pool the engine is fast
+        # because it keeps which nodes fit
+        nodes = self.nodes if self.engine.state.views.has_shared else None
+        found = self.engine.decide_somewhere(claims, nodes)
         if isinstance(found, Undecided):
             self.undecided += 1
             return None
@@ -50,6 +56,6 @@ class EngineHolds:
             self.engine.state.release(holder)
 
     def _hold(self, number: int, claim: Claim, found: Allocation) -> Holder:
-        name = ClaimRef(claim.ref.namespace, f"{claim.ref.name}-{number}")
+        name = copy_ref(claim.ref, number)
         self.engine.state.hold(self._holdings.of(claim, found, name))
         return name

@@ -6,10 +6,11 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from scheduler_core.base.quantity import Quantity
 from scheduler_core.engine.engine import Engine
-from scheduler_core.model.claim import AllocatedClaim, Claim, ClaimRef
+from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, Claim, ClaimRef
 from scheduler_core.model.nodes import Node
-from scheduler_core.model.result import Allocation
+from scheduler_core.model.result import Allocation, Undecided
 from scheduler_core.planning.ending import QUESTIONS, Ending, EndingSearch, Questions
 from scheduler_core.planning.trial_changes import TrialChanges
 from scheduler_core.state.assignments import Holder, holder_of
@@ -57,8 +58,9 @@ def freeings(
 ) -> Freeings:
     """Return which claims to end so that the wanted claims fit together on a node.
 
-    Shape: ``kept`` are claims that must stay; ``specs`` what claims that hold devices ask for; at most
-           ``most`` options; ``questions`` to the allocator at most, a few more where the bound is reached.
+    Shape: ``nodes`` where the wanted claims may go, and those that move; ``kept`` are claims that must stay;
+           ``specs`` what claims that hold devices ask for; at most ``most`` options; ``questions`` to the
+           allocator at most, a few more where the bound is reached.
     Raises: as ``Engine.allocate``.
     """
     search = _Search(engine, claims, kept, most, questions, max(_EACH, questions // max(1, len(nodes))))
@@ -130,8 +132,15 @@ def _may_end(claim: AllocatedClaim, kept: Collection[Holder]) -> bool:
 
 
 def _pattern(holders: Sequence[AllocatedClaim]) -> Hashable:
-    """Return which devices are held together. Nodes of equal devices and patterns have equal answers."""
-    return tuple(sorted(tuple(sorted(str(one.device.device) for one in held.results)) for held in holders))
+    """Return what is held together. Nodes of equal devices and patterns have equal answers."""
+    return tuple(sorted(tuple(sorted(map(_holding, held.results))) for held in holders))
+
+
+def _holding(one: AllocatedDevice) -> tuple[str, str, bool, bool, tuple[tuple[str, Quantity], ...]]:
+    """Return a device and how much of it is held: how claims share one decides which of them must end."""
+    consumed = tuple(sorted(one.consumed.items()))
+    device = one.device
+    return device.driver, device.device, one.admin_access, one.share_id is None, consumed
 
 
 def _moves(
@@ -147,16 +156,21 @@ def _moves(
         for held in ending.ended:
             trial.end(held)
         answer = engine.decide(claims, node)
-        if not isinstance(answer, Allocation):
+        if isinstance(answer, Undecided):
+            return {}  # choosing among the answers took too long: where the ended claims fit is not known
+        if answer is None:
             raise AssertionError(f"the claims were found to fit on {ending.node}, and are refused there")
         for claim in claims:
             trial.hold(claim, answer)
-        return dict(_moved(engine, trial, [specs[one.ref] for one in ending.ended if one.ref in specs]))
+        known = [specs[one.ref] for one in ending.ended if one.ref in specs]
+        return dict(_moved(engine, trial, known, tuple(nodes.values())))
 
 
-def _moved(engine: Engine, trial: TrialChanges, claims: Sequence[Claim]) -> Iterator[tuple[ClaimRef, str]]:
+def _moved(
+    engine: Engine, trial: TrialChanges, claims: Sequence[Claim], nodes: Sequence[Node]
+) -> Iterator[tuple[ClaimRef, str]]:
     for claim in claims:
-        answer = engine.decide_somewhere([claim])
+        answer = engine.decide_somewhere([claim], nodes)
         if isinstance(answer, Allocation):
             trial.hold(claim, answer)
             yield claim.ref, answer.node

@@ -13,10 +13,10 @@ from itertools import count
 from typing import Final
 
 from scheduler_core.engine.engine import Engine
-from scheduler_core.model.claim import Claim, ClaimRef
+from scheduler_core.model.claim import Claim
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation, Undecided
-from scheduler_core.planning.trial_changes import TrialChanges
+from scheduler_core.planning.trial_changes import TrialChanges, copy_ref
 
 MOST: Final = 1000
 """Copies that are counted on one node; a node that takes more counts as one that takes so many."""
@@ -49,10 +49,7 @@ class ClusterRoom:
 
 def copies(claims: Sequence[Claim], number: int) -> tuple[Claim, ...]:
     """Return one copy of some claims under names of its own."""
-    return tuple(
-        replace(claim, ref=ClaimRef(claim.ref.namespace, f"{claim.ref.name}-{number}"), uid=None)
-        for claim in claims
-    )
+    return tuple(replace(claim, ref=copy_ref(claim.ref, number), uid=None) for claim in claims)
 
 
 def room_for(engine: Engine, claims: Sequence[Claim], nodes: Sequence[Node]) -> ClusterRoom:

@@ -14,6 +14,11 @@ from scheduler_core.state.cluster_state import ClusterState
 from scheduler_core.state.node_views import Kept
 
 
+def copy_ref(ref: ClaimRef, number: int) -> ClaimRef:
+    """Return the name of a copy of a claim. No claim of a cluster has it: names there have no spaces."""
+    return ClaimRef(ref.namespace, f"{ref.name} (copy {number})")
+
+
 class Holdings:
     """Turns answers into what claims hold. Shares of devices get ids of their own: the claim's name."""
 

@@ -83,7 +83,9 @@ def _run(options: Namespace, face: Face) -> int:
     trace = _trace(options, known)
     wanted = [name for name in POLICIES if name in (options.policy or POLICIES)]
     gc.freeze()  # so that collections in the course of the simulation do not look at the cluster again
-    runs = {name: simulate(known.cluster, trace, POLICIES[name], options.patience) for name in wanted}
+    runs = {
+        name: simulate(known.cluster, known.nodes, trace, POLICIES[name], options.patience) for name in wanted
+    }
     if options.svg is not None:
         title = f"{len(trace.arrivals):,} arrivals on {len(known.nodes)} nodes"
         options.svg.write_text(chart(runs, title), encoding="utf-8")

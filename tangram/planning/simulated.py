@@ -11,6 +11,7 @@ from scheduler_core.engine.engine import Engine
 from scheduler_core.engine.policy.policies import Policy
 from scheduler_core.frontends.occupancy.meter import GpuMeter
 from scheduler_core.model.cluster import Cluster
+from scheduler_core.model.nodes import Node
 from scheduler_core.planning.engine_holds import EngineHolds
 from scheduler_core.planning.simulation import Simulation
 from scheduler_core.state.cluster_state import ClusterState
@@ -42,10 +43,15 @@ class Run:
     samples: Sequence[Sample]
 
 
-def simulate(cluster: Cluster, trace: Trace, policy: Policy, patience_s: float = inf) -> Run:
-    """Return what becomes of a trace. Raises: as ``Engine.allocate``."""
+def simulate(
+    cluster: Cluster, nodes: Sequence[Node], trace: Trace, policy: Policy, patience_s: float = inf
+) -> Run:
+    """Return what becomes of a trace on the cluster's nodes, in the order of trying.
+
+    Raises: as ``Engine.allocate``.
+    """
     state = ClusterState.of(cluster)
-    holds = EngineHolds(Engine(state, policy), trace.asks)
+    holds = EngineHolds(Engine(state, policy), trace.asks, nodes)
     course = Course(trace.arrivals, GpuMeter(state))
     never = Simulation(trace.arrivals, holds, course, patience_s).run()
     waits = sorted(course.waits)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 from hypothesis import strategies as st
@@ -11,11 +12,12 @@ from scheduler_core.explain.allocate import allocate
 from scheduler_core.model.claim import MatchAttribute
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.names import qualified
-from scheduler_core.model.nodes import Node
+from scheduler_core.model.nodes import Matching, Node, Operator, Requirement
 from scheduler_core.model.result import Allocation
 from scheduler_core.state.testing import ANY, DRIVER, claim, device, held, pool, request
 
 SIZES = (1, 2, 3, 4)
+RACK_A = Matching((Requirement("rack", Operator.IN, ("a",)),))
 SAME_BOARD = MatchAttribute(qualified("board", DRIVER))
 
 
@@ -39,6 +41,13 @@ def board(name):
 
 def node_pool(node, boards):
     return pool(*(one for number in range(boards) for one in board(f"b{number}")), node=node)
+
+
+def in_rack_a(published):
+    """The pool for all nodes with the label rack: a, in place of one node by name."""
+    return replace(
+        published, seen_from=(RACK_A,), devices=tuple(replace(one, nodes=RACK_A) for one in published.devices)
+    )
 
 
 def wants(*sizes, name="wanted", together=False):

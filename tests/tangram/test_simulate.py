@@ -9,6 +9,7 @@ from random import Random
 from xml.etree import ElementTree
 
 import pytest
+import yaml
 
 from scheduler_core.engine.engine import Engine
 from scheduler_core.engine.policy.policies import BEST_FIT
@@ -16,6 +17,7 @@ from scheduler_core.frontends.occupancy.meter import GpuMeter
 from scheduler_core.frontends.occupancy.values import Availability
 from scheduler_core.frontends.occupancy.view import OccupancyView
 from scheduler_core.model.claim import ClaimRef
+from scheduler_core.model.nodes import Node
 from scheduler_core.planning.engine_holds import EngineHolds
 from scheduler_core.planning.kinds import EVERY_DEVICE, kinds_of
 from scheduler_core.planning.simulation import Arrival
@@ -64,6 +66,32 @@ def test_a_trace_may_name_claims_of_files(simulated, examples):
     trace = "arrival,duration,claim\n0,100,mig-devices\n1,100,default/mig-devices\n2,10,mig-devices\n"
 
     assert simulated(trace, "--claim", examples / "mig-claim.yaml")["late"] == 1
+
+
+def test_nodes_are_chosen_by_their_labels_as_tangram_plan_chooses_them(tangram, shipped, written):
+    """One slice for the nodes of rack a: without the labels of the nodes nobody would get its GPUs."""
+    published = tangram("show", "--machine", shipped("a100x2"), "--as", "v1").out
+    in_rack_a = {"matchExpressions": [{"key": "rack", "operator": "In", "values": ["a"]}]}
+    objects = [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {"rack": rack}}}
+        for name, rack in (("n1", "a"), ("n2", "b"))
+    ]
+    for one in yaml.safe_load_all(published):
+        del one["spec"]["nodeName"]
+        one["spec"]["nodeSelector"] = {"nodeSelectorTerms": [in_rack_a]}
+        objects.append(one)
+    file = written("rack.yaml", yaml.safe_dump_all(objects))
+    trace = written("trace.csv", "arrival,profile\n0,gpu\n1,gpu\n2,gpu\n")
+
+    simulated = tangram("simulate", "-f", file, "--trace", trace, "--json").json
+    planned = tangram("plan", "-f", file, "--json").json
+
+    assert {name: one["placed"] for name, one in simulated["policies"].items()} == {
+        "best-fit": 2,
+        "first-fit": 2,
+    }
+    (gpus,) = [one for one in planned["room"] if one["kind"] == "gpu"]
+    assert [(one["node"], one["count"]) for one in gpus["nodes"]] == [("n1", 2), ("n2", 0)]
 
 
 def test_a_decision_log_is_replayed_with_its_waits_and_ends(simulated):
@@ -167,7 +195,9 @@ def test_use_and_fragmentation_are_those_of_tangram_top():
         state.set_pool(pool)
     chance = Random(3)
     asks = [(one.claim(ClaimRef("n", one.name)),) for one in kinds_of(pools, ("type", "profile"))]
-    holds, meter, view = EngineHolds(Engine(state, BEST_FIT), asks), GpuMeter(state), OccupancyView(state)
+    nodes = [Node(pool.id.name) for pool in pools]
+    holds = EngineHolds(Engine(state, BEST_FIT), asks, nodes)
+    meter, view = GpuMeter(state), OccupancyView(state)
     held = []
 
     for number in range(60):

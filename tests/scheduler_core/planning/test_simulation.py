@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 import pytest
-from cut_boards import clusters, node_pool, nodes_of, wants
+from cut_boards import clusters, in_rack_a, node_pool, nodes_of, wants
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,10 +14,11 @@ from scheduler_core.engine.policy.policies import BEST_FIT, FIRST_FIT
 from scheduler_core.frontends.occupancy.meter import GpuMeter
 from scheduler_core.frontends.occupancy.view import OccupancyView
 from scheduler_core.model.cluster import Cluster
+from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation
 from scheduler_core.planning.engine_holds import EngineHolds
 from scheduler_core.planning.simulation import Arrival, Simulation, in_order
-from scheduler_core.state.testing import ANY
+from scheduler_core.state.testing import ANY, held
 
 ASKS = [(wants(1),), (wants(2),), (wants(3),), (wants(4),), (wants(2, 2, together=True),)]
 
@@ -53,9 +54,10 @@ class Diary:
 
 def run(arrivals, patience=inf, *, boards=1, nodes=1, policy=BEST_FIT):
     pools = tuple(node_pool(f"n{number}", boards) for number in range(nodes))
-    engine = Engine.of(Cluster(pools=pools, classes={"any": ANY}), policy)
+    cluster = Cluster(pools=pools, classes={"any": ANY})
+    holds = EngineHolds(Engine.of(cluster, policy), ASKS, nodes_of(cluster))
     diary = Diary()
-    never = Simulation(arrivals, EngineHolds(engine, ASKS), diary, patience).run()
+    never = Simulation(arrivals, holds, diary, patience).run()
     return diary, never
 
 
@@ -132,8 +134,9 @@ class Naive:
 
     def __init__(self, arrivals, patience, policy):
         pools = tuple(node_pool(f"n{number}", 1) for number in range(2))
-        engine = Engine.of(Cluster(pools=pools, classes={"any": ANY}), policy)
-        self.holds = EngineHolds(engine, ASKS)
+        cluster = Cluster(pools=pools, classes={"any": ANY})
+        engine = Engine.of(cluster, policy)
+        self.holds = EngineHolds(engine, ASKS, nodes_of(cluster))
         self.arrivals, self.patience = arrivals, patience
         self.notes, self.leaving, self.line = [], {}, []
 
@@ -190,7 +193,7 @@ def test_arrivals_of_one_time_stay_in_order():
 @settings(max_examples=25)
 def test_arrivals_hold_devices_under_names_of_their_own_and_give_them_back(cluster):
     engine = Engine.of(cluster, BEST_FIT)
-    holds = EngineHolds(engine, ASKS)
+    holds = EngineHolds(engine, ASKS, nodes_of(cluster))
     before = [
         one.state for name in nodes_of(cluster) for one in engine.state.views.node_view(name).components
     ]
@@ -201,6 +204,29 @@ def test_arrivals_hold_devices_under_names_of_their_own_and_give_them_back(clust
 
     after = [one.state for name in nodes_of(cluster) for one in engine.state.views.node_view(name).components]
     assert after == before
+
+
+@pytest.mark.parametrize("policy", [FIRST_FIT, BEST_FIT])
+def test_arrivals_get_devices_of_a_pool_that_selects_nodes_by_a_label(policy):
+    pools = (in_rack_a(node_pool("of-rack-a", 1)),)
+    engine = Engine.of(Cluster(pools=pools, classes={"any": ANY}), policy)
+    holds = EngineHolds(engine, [(wants(2),)], [Node("n1", {"rack": "b"}), Node("n2", {"rack": "a"})])
+
+    got = [holds.place(number, Arrival(0, 1, 0)) for number in range(3)]
+
+    assert [one and one.node for one in got] == ["n2", "n2", None]
+
+
+def test_an_arrival_takes_no_name_of_a_claim_that_holds_devices_without_a_uid():
+    held_before = held("b0-1-at-0", by="wanted-0", pool_name="n1")
+    cluster = Cluster(pools=(node_pool("n1", 1),), classes={"any": ANY}, allocated=(held_before,))
+    engine = Engine.of(cluster, BEST_FIT)
+    holds = EngineHolds(engine, ASKS, nodes_of(cluster))
+
+    assert holds.place(0, Arrival(0, 1, 0)) is not None
+    holds.leave(0)
+
+    assert engine.state.assignments.get(held_before.ref) == held_before
 
 
 @pytest.mark.parametrize("name", ["view", "meter"])
