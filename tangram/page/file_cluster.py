@@ -5,14 +5,30 @@ What a server adds to an object, and people leave out in files, is made up: its 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from controller.gangs.seen import read_pod_group
+from controller.model.checked import WrongType
+from controller.model.claims import read_claim
+from controller.model.nodes import read_node
+from controller.model.pods import read_pod
+from controller.model.slices import read_slice
 from scheduler_core.codec.documents import Document
 from tangram.errors import BadInput
 
 _NAMESPACED: Final = frozenset(("Pod", "PodGroup", "ResourceClaim", "ResourceClaimTemplate"))
 _DRIVER: Final = "spec.driver="
+_TEXTS: Final = ("namespace", "uid", "creationTimestamp")
+_MAPS: Final = ("labels", "annotations")
+_PARTS: Final = ("spec", "status")
+_READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], object]]] = {
+    "Node": read_node,
+    "Pod": read_pod,
+    "PodGroup": read_pod_group,
+    "ResourceClaim": read_claim,
+    "ResourceSlice": read_slice,
+}
 
 
 class FileCluster:
@@ -52,8 +68,35 @@ def _as_stored(document: Document, number: int) -> tuple[str, Mapping[str, Any]]
     name = metadata.get("name") or (f"slice-{number}" if kind == "ResourceSlice" else "")
     if not isinstance(name, str) or not name:
         raise BadInput(f"{document.place}: {kind}: metadata.name must be given")
+    _check(f"{document.place}: {kind} {name}", content, metadata)
     added = {"name": name, "uid": f"{kind}-{number}", "resourceVersion": "1"}
     if kind in _NAMESPACED:
         added["namespace"] = "default"
     given = {key: value for key, value in metadata.items() if value not in (None, "")}
-    return kind, {**content, "metadata": {**added, **given}}
+    made = {**content, "metadata": {**added, **given}}
+    _check_readable(f"{document.place}: {kind} {name}", kind, made)
+    return kind, made
+
+
+def _check_readable(subject: str, kind: str, made: Mapping[str, Any]) -> None:
+    """Refuse what the controller could not read: it trusts the checks of a server. Raises: BadInput."""
+    read = _READERS.get(kind)
+    if read is None:
+        return
+    try:
+        read(made)
+    except WrongType as error:
+        raise BadInput(f"{subject}: {error}") from error
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise BadInput(f"{subject}: is no object that an API server would store: {error!r}") from error
+
+
+def _check(subject: str, content: Mapping[str, Any], metadata: Mapping[str, Any]) -> None:
+    """Refuse what a server would not store. Raises: BadInput."""
+    for key in _TEXTS:
+        if not isinstance(metadata.get(key) or "", str):
+            raise BadInput(f"{subject}: metadata.{key}: {metadata[key]!r}: must be a string")
+    for parent, given, keys in (("metadata.", metadata, _MAPS), ("", content, _PARTS)):
+        for key in keys:
+            if not isinstance(given.get(key) or {}, Mapping):
+                raise BadInput(f"{subject}: {parent}{key}: {given[key]!r}: must be an object")

@@ -53,6 +53,10 @@ def test_wrong_options_get_one_message_and_write_nothing(
     assert message in answer.err
 
 
+def bad_pod(metadata: dict[str, object] | None = None, **parts: object) -> dict[str, object]:
+    return {"kind": "Pod", "metadata": {"name": "x", **(metadata or {})}, **parts}
+
+
 @pytest.mark.parametrize(
     ("document", "message"),
     [
@@ -63,6 +67,19 @@ def test_wrong_options_get_one_message_and_write_nothing(
             {"kind": "List", "items": [{"kind": "Node", "metadata": {"name": "x"}}] * 2},
             "Node x: is given twice",
         ),
+        (bad_pod(metadata={"namespace": ["a"]}), "Pod x: metadata.namespace: ['a']: must be a string"),
+        (bad_pod(metadata={"uid": 7}), "Pod x: metadata.uid: 7: must be a string"),
+        (bad_pod(metadata={"labels": ["a"]}), "Pod x: metadata.labels: ['a']: must be an object"),
+        (bad_pod(spec=[1]), "Pod x: spec: [1]: must be an object"),
+        (bad_pod(status="Running"), "Pod x: status: 'Running': must be an object"),
+        (bad_pod(spec={"nodeName": [1]}), "Pod x: spec.nodeName: [1] must be a string"),
+        (bad_pod(spec={"resourceClaims": [1]}), "Pod x: is no object that an API server would store"),
+        (bad_pod(spec={"schedulingGates": 5}), "Pod x: is no object that an API server would store"),
+        (
+            {"kind": "Node", "metadata": {"name": "x"}, "spec": {"taints": 4}},
+            "Node x: is no object that an API server would store",
+        ),
+        ({"kind": "ResourceSlice", "spec": [1]}, "ResourceSlice slice-0: spec: [1]: must be an object"),
     ],
 )
 def test_a_document_that_is_no_object_is_named(

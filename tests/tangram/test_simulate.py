@@ -214,6 +214,17 @@ def test_use_and_fragmentation_are_those_of_tangram_top():
         )
 
 
+def log_line(**fields):
+    line = {"at": 1.0, "waited_s": 0.0, "uid": "a", "pod": "team-a/a", "result": "Placed", "claims": []}
+    return json.dumps({**line, **fields}) + "\n"
+
+
+def openb_row(**fields):
+    row = {"name": "a", "num_gpu": "1", "gpu_milli": "1000", "gpu_spec": "", "creation_time": "0"}
+    row |= {"deletion_time": "9", "scheduled_time": "1", **fields}
+    return f"{','.join(row)}\n{','.join(row.values())}\n"
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -231,6 +242,21 @@ def test_use_and_fragmentation_are_those_of_tangram_top():
         ('{"arrival": 1, "profile": "gpu"}\n[1]\n', "line 2: must be a JSON object"),
         ('{"arrival": 1, "profile": "gpu"}\n{"arr\n', "line 2: is no JSON"),
         ('{"result": "Placed"}\n', "line 1: is no line of a decision log"),
+        (log_line(result="Refused", claims=["x"]), "line 1: is no line of a decision log"),
+        (
+            log_line(result="Refused", claims=[{"claim": "team-a/x"}]),
+            "line 1: is no line of a decision log: KeyError('spec')",
+        ),
+        (log_line(at="Infinity"), "line 1: at: 'Infinity': must be seconds, at least 0"),
+        (log_line(at=float("nan")), "line 1: at: nan: must be seconds, at least 0"),
+        (log_line(waited_s=float("inf")), "line 1: waited_s: inf: must be seconds, at least 0"),
+        ('{"at": NaN, "result": "Freed", "claim": "a/b"}\n', "line 1: at: nan: must be seconds"),
+        (openb_row(creation_time="inf"), "line 2: creation_time: 'inf': must be seconds, at least 0"),
+        (openb_row(deletion_time="nan"), "line 2: deletion_time: 'nan': must be seconds, at least 0"),
+        (openb_row(scheduled_time="-1"), "line 2: scheduled_time: '-1': must be seconds, at least 0"),
+        (openb_row(num_gpu="-1"), "line 2: num_gpu: '-1': must be a whole number from 0 to 32"),
+        (openb_row(num_gpu="9999999"), "line 2: num_gpu: '9999999': must be a whole number from 0 to 32"),
+        (openb_row(gpu_milli="1.5"), "line 2: gpu_milli: '1.5': must be a whole number from 0 to 1000"),
         ("", "is no trace"),
     ],
 )

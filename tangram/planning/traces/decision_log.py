@@ -15,6 +15,7 @@ from scheduler_core.base.errors import CoreError
 from scheduler_core.codec.claims import decode_claim
 from scheduler_core.model.claim import Claim
 from tangram.errors import BadInput
+from tangram.planning.traces.cells import seconds
 from tangram.planning.traces.trace import Trace, TraceBuilder
 
 _Specs = list[Mapping[str, Any]]
@@ -39,27 +40,28 @@ def read_decisions(place: str, lines: Iterable[tuple[int, Mapping[str, Any]]]) -
     for number, line in lines:
         try:
             if line["result"] == "Freed":
-                _freed(holders, str(line["claim"]), float(line["at"]))
+                _freed(holders, str(line["claim"]), seconds(place, number, "at", line["at"]))
             elif "amounts" in line:
                 others += 1
             else:
-                _decided(pods, holders, line)
-        except (KeyError, TypeError, ValueError) as error:
+                at = seconds(place, number, "at", line["at"])
+                waited = seconds(place, number, "waited_s", line.get("waited_s", 0.0))
+                _decided(pods, holders, line, at, waited)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise BadInput(f"{place}: line {number}: is no line of a decision log: {error!r}") from error
     builder = TraceBuilder(place)
     endless = sum(_added(builder, place, pod) for pod in pods.values() if pod.specs)
     return builder.trace(_notes(endless, others))
 
 
-def _decided(pods: dict[str, _Pod], holders: dict[str, _Pod], line: Mapping[str, Any]) -> None:
-    at = float(line["at"])
-    uid = str(line["uid"])
-    pod = pods.get(uid)
-    if pod is None:
-        pod = pods[uid] = _Pod(at - float(line.get("waited_s", 0.0)), list(line["claims"]))
+def _decided(
+    pods: dict[str, _Pod], holders: dict[str, _Pod], line: Mapping[str, Any], at: float, waited: float
+) -> None:
+    claims: _Specs = [{"claim": one["claim"], "spec": one["spec"]} for one in line["claims"]]
+    pod = pods.setdefault(str(line["uid"]), _Pod(at - waited, claims))
     if line["result"] == "Placed":
         pod.placed, pod.freed = at, None
-        pod.claims = {str(one["claim"]) for one in line["claims"]}
+        pod.claims = {str(one["claim"]) for one in claims}
         holders |= dict.fromkeys(pod.claims, pod)
 
 
@@ -73,7 +75,7 @@ def _freed(holders: dict[str, _Pod], claim: str, at: float) -> None:
 
 def _added(builder: TraceBuilder, place: str, pod: _Pod) -> bool:
     """Add a pod, and return whether its end is not known."""
-    key = json.dumps([one.get("spec") for one in pod.specs], sort_keys=True)
+    key = json.dumps([one["spec"] for one in pod.specs], sort_keys=True)
     claims = () if builder.knows(key) else [_claim(place, one) for one in pod.specs]
     ends = pod.placed is not None and pod.freed is not None and pod.freed > pod.placed
     stays = (pod.freed or 0.0) - (pod.placed or 0.0) if ends else None

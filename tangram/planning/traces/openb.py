@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from scheduler_core.model.claim import Claim
 from tangram.errors import BadInput
+from tangram.planning.traces.cells import MOST_DEVICES, seconds, whole
 from tangram.planning.traces.trace import Trace, TraceBuilder, Vocabulary
 
 COLUMNS: Final = frozenset(
@@ -30,12 +31,13 @@ def read_openb(place: str, rows: Iterable[tuple[int, Mapping[str, Any]]], known:
     builder, counts = TraceBuilder(place), Counter[str]()
     sizes = _sizes(known)
     for number, row in rows:
-        try:
-            gpus, milli = int(row["num_gpu"]), int(row["gpu_milli"] or _WHOLE_MILLI)
-            came, left = float(row["creation_time"]), float(row["deletion_time"])
-            began = float(row["scheduled_time"] or came)
-        except (KeyError, TypeError, ValueError) as error:
-            raise BadInput(f"{place}: line {number}: is no row of openb_pod_list: {error!r}") from error
+        gpus = whole(place, number, "num_gpu", row["num_gpu"], least=0, most=MOST_DEVICES)
+        milli = whole(
+            place, number, "gpu_milli", row["gpu_milli"] or _WHOLE_MILLI, least=0, most=_WHOLE_MILLI
+        )
+        came = seconds(place, number, "creation_time", row["creation_time"])
+        left = seconds(place, number, "deletion_time", row["deletion_time"])
+        began = seconds(place, number, "scheduled_time", row["scheduled_time"] or came)
         counts["without"] += gpus == 0
         counts["types"] += gpus > 0 and bool(row.get("gpu_spec"))
         if gpus == 0:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from math import isfinite
 from typing import Any, Final
 
 from scheduler_core.model.claim import Claim, ClaimRef
-from tangram.errors import BadInput
+from tangram.planning.traces.cells import MOST_DEVICES, bad, seconds, whole
 from tangram.planning.traces.trace import Trace, TraceBuilder, Vocabulary
 
 FIELDS: Final = ("arrival", "duration", "profile", "class", "claim", "count", "namespace")
 _WHAT: Final = ("profile", "class", "claim")
-_MOST_DEVICES: Final = 32
-_LATEST_S: Final = 1e12
 
 
 def read_own(place: str, rows: Iterable[tuple[int, Mapping[str, Any]]], known: Vocabulary) -> Trace:
@@ -24,10 +21,10 @@ def read_own(place: str, rows: Iterable[tuple[int, Mapping[str, Any]]], known: V
         given = {key: value for key, value in row.items() if value not in (None, "")}
         for key, value in given.items():
             if key not in FIELDS:
-                raise _bad(place, line, str(key), value, f"is no field: they are {', '.join(FIELDS)}")
-        at = _seconds(place, line, "arrival", given.get("arrival"), least=0.0)
+                raise bad(place, line, str(key), value, f"is no field: they are {', '.join(FIELDS)}")
+        at = seconds(place, line, "arrival", given.get("arrival"))
         stays = given.get("duration")
-        stays_s = None if stays is None else _seconds(place, line, "duration", stays, least=1e-9)
+        stays_s = None if stays is None else seconds(place, line, "duration", stays, least=1e-9)
         builder.arrive(at, stays_s, _ask(place, line, given, builder, known))
     return builder.trace()
 
@@ -35,9 +32,7 @@ def read_own(place: str, rows: Iterable[tuple[int, Mapping[str, Any]]], known: V
 def _ask(place: str, line: int, given: Mapping[str, Any], builder: TraceBuilder, known: Vocabulary) -> int:
     what = [key for key in _WHAT if key in given]
     if len(what) != 1:
-        raise _bad(
-            place, line, ", ".join(_WHAT), ", ".join(what) or None, "exactly one of them must be given"
-        )
+        raise bad(place, line, ", ".join(_WHAT), ", ".join(what) or None, "exactly one of them must be given")
     (field,) = what
     name, namespace = str(given[field]), str(given.get("namespace", "default"))
     count = _count(place, line, given, field)
@@ -47,7 +42,7 @@ def _ask(place: str, line: int, given: Mapping[str, Any], builder: TraceBuilder,
     try:
         return builder.ask(key, [_claim(field, name, count, namespace, known)])
     except ValueError as error:
-        raise _bad(place, line, field, name, str(error)) from None
+        raise bad(place, line, field, name, str(error)) from None
 
 
 def _claim(field: str, name: str, count: int, namespace: str, known: Vocabulary) -> Claim:
@@ -62,25 +57,7 @@ def _claim(field: str, name: str, count: int, namespace: str, known: Vocabulary)
 
 
 def _count(place: str, line: int, given: Mapping[str, Any], field: str) -> int:
-    text = str(given.get("count", 1))
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= _MOST_DEVICES):
-        raise _bad(place, line, "count", text, f"must be a whole number from 1 to {_MOST_DEVICES}")
-    if field == "claim" and "count" in given and int(text) != 1:
-        raise _bad(place, line, "count", text, "is for profile and class: a claim has its own count")
-    return int(text)
-
-
-def _seconds(place: str, line: int, field: str, value: object, least: float) -> float:
-    try:
-        found = float(str(value))
-    except ValueError:
-        found = -1.0
-    if not (isfinite(found) and least <= found <= _LATEST_S):
-        rule = f"must be seconds, {'at least 0' if least == 0 else 'above 0'} and at most {_LATEST_S:.0e}"
-        raise _bad(place, line, field, value, rule)
-    return found
-
-
-def _bad(place: str, line: int, field: str, value: object, rule: str) -> BadInput:
-    shown = "not given" if value is None else repr(value)
-    return BadInput(f"{place}: line {line}: {field}: {shown}: {rule}")
+    count = whole(place, line, "count", str(given.get("count", 1)), least=1, most=MOST_DEVICES)
+    if field == "claim" and count != 1:
+        raise bad(place, line, "count", str(count), "is for profile and class: a claim has its own count")
+    return count
