@@ -13,6 +13,8 @@ import yaml
 
 from scheduler_core.engine.engine import Engine
 from scheduler_core.engine.policy.policies import BEST_FIT
+from scheduler_core.frontends.occupancy import meter as meters
+from scheduler_core.frontends.occupancy import room
 from scheduler_core.frontends.occupancy.meter import GpuMeter
 from scheduler_core.frontends.occupancy.values import Availability
 from scheduler_core.frontends.occupancy.view import OccupancyView
@@ -188,7 +190,11 @@ def test_the_chart_has_a_line_for_each_policy_in_each_panel(tangram, tmp_path):
         assert all(left <= right for left, right in pairwise(across)) or one.get("class") == "axis"
 
 
-def test_use_and_fragmentation_are_those_of_tangram_top():
+@pytest.mark.parametrize("limit", [room.LIMIT, 3])
+def test_use_and_fragmentation_are_those_of_tangram_top(limit, monkeypatch):
+    """Also where few answers are kept, so that they are counted again."""
+    for module in (room, meters):
+        monkeypatch.setattr(module, "LIMIT", limit)
     pools = list(added_pools([Added(2, "a100x2")], AllMachines(), "tangram.dev"))
     state = ClusterState({EVERY_DEVICE.name: EVERY_DEVICE})
     for pool in pools:
@@ -209,6 +215,7 @@ def test_use_and_fragmentation_are_those_of_tangram_top():
         slices = [one for node in cluster.nodes for gpu in node.gpus for one in gpu.memory_slices]
         assert (use.room.now, use.room.best) == (cluster.room.now, cluster.room.best)
         assert use.gpus == 4
+        assert max(len(meter._rooms._rooms), *map(len, meter._known.values())) <= limit
         assert use.in_use / 4 == pytest.approx(
             sum(one.state is Availability.HELD for one in slices) / len(slices)
         )

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from scheduler_core.frontends.occupancy.reading import Part, StructureFactsCache, label_masks, read_boards
-from scheduler_core.frontends.occupancy.room import Masks, Rooms
+from scheduler_core.frontends.occupancy.room import LIMIT, Masks, Rooms
 from scheduler_core.frontends.occupancy.usage import PoolUsage
 from scheduler_core.frontends.occupancy.values import GpuRoom
 from scheduler_core.model.claim import DeviceClass
@@ -131,6 +131,8 @@ class GpuMeter:
             known = self._known.setdefault(shape, {})
             reading = known.get(component.state)
             if reading is None:
+                if len(known) >= LIMIT:
+                    known.clear()
                 reading = known[component.state] = self._counted(shape, component.state)
             used, now, best = used + reading[0], now + reading[1], best + reading[2]
         return used, now, best

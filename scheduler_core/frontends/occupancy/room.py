@@ -10,6 +10,7 @@ makes no room, so also for an empty GPU and for one that is full wherever its de
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from scheduler_core.base.effort import Effort
 from scheduler_core.engine.policy.packings import packings
@@ -19,6 +20,8 @@ from scheduler_core.frontends.occupancy.values import GpuRoom
 from scheduler_core.tables.bits import positions
 from scheduler_core.tables.occupancy import OccupancyTables
 
+LIMIT: Final = 1 << 15
+"""Answers that are kept; then the table is cleared."""
 Masks = tuple[int, ...]
 _Question = tuple[OccupancyTables, Masks, Masks, Masks, int]
 
@@ -46,6 +49,9 @@ class Rooms:
         key = (tables, kinds, tuple(offered.values()), tuple(held), state)
         found = self._rooms.get(key)
         if found is None:
+            if len(self._rooms) >= LIMIT:
+                self._rooms.clear()
+                self._counts.clear()  # of structures that may be gone
             found = self._rooms[key] = self._counted(*key)
         return found
 
