@@ -6,6 +6,7 @@ import gc
 from argparse import ArgumentTypeError, Namespace
 from math import inf, isfinite
 from pathlib import Path
+from typing import Final
 
 from scheduler_core.planning.kinds import kinds_of
 from tangram.errors import BadInput
@@ -20,10 +21,7 @@ from tangram.planning.traces.trace import Trace, Vocabulary
 from tangram.policies import POLICIES
 from tangram.summaries import SUMMARIES
 
-
-def add(parsers: Subparsers) -> None:
-    """Add the subcommand."""
-    example = """tangram simulate --add 4=dgx-a100 --trace docs/plan-ahead/trace.csv
+_EXAMPLE: Final = """tangram simulate --add 4=dgx-a100 --trace docs/plan-ahead/trace.csv
   tangram simulate --add 10=dgx-a100 --mix mid --load 0.9 --patience 0 --svg mid.svg
   tangram simulate --cluster --trace decisions.jsonl
 
@@ -33,7 +31,11 @@ exit status:
   3  the API server cannot be reached
   4  the trace was replayed, but the search stopped at its bound for some arrivals, which got no devices
      at that moment"""
-    parser = add_command(parsers, "simulate", SUMMARIES["simulate"], example, _run)
+
+
+def add(parsers: Subparsers) -> None:
+    """Add the subcommand."""
+    parser = add_command(parsers, "simulate", SUMMARIES["simulate"], _EXAMPLE, _run)
     add_known(parser)
     parser.add_argument(
         "--trace",
