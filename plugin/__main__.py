@@ -57,7 +57,7 @@ from plugin.claim.modes.node_labels import RememberedLabels
 from plugin.claim.reconciling.claim_health import LOOK_S
 from plugin.claim.record_store import RecordStore
 from plugin.claim.repeated import repeated
-from plugin.clean import run_clean
+from plugin.clean.run import run_clean
 from plugin.kubelet.server import refuse_unusable, start
 from plugin.options import Options
 from plugin.release import run_release
@@ -70,6 +70,7 @@ PROBE_SOCKET: Final = Path("/run/probed/plugin.sock")
 """Where the manifests have it."""
 _MACHINE_MODE: Final = 0o777
 _LONGER: Final = 1.25
+_NO_NODE: Final = "unnamed"  # what is on the node is removed under whatever name
 _log = logging.getLogger(__name__)
 
 
@@ -142,12 +143,12 @@ def _clean(given: Sequence[str]) -> int:
     try:
         options = Options(
             driver_name=arguments.driver_name,
-            node_name=socket.gethostname().lower(),
+            node_name=_NO_NODE,
             kubelet_dir=arguments.kubelet_dir.absolute(),
             cdi_dir=arguments.cdi_dir.absolute(),
             machine_dir=arguments.machine and arguments.machine.absolute(),
         )
-        run_clean(options, arguments.run_dir, sys.stdout.write, as_json=arguments.json)
+        run_clean(options, arguments.run_dir.absolute(), sys.stdout.write, as_json=arguments.json)
     except InvalidOption as error:
         return refuse(CLEAN, error, WRONG_OPTIONS)
     except PluginError as error:

@@ -60,7 +60,9 @@ _CLEAN: Final = """Remove what Tangram keeps on this node, once it is uninstalle
 
 That is the plugin's folder below the kubelet's (names of GPUs, what is known of their health), the folder
 of MPS daemons, CDI documents that were left, and with --machine a simulated machine. It refuses while a
-plugin serves or a claim has a record. Hardware is not touched.
+plugin serves, a claim has a record or an MPS daemon runs, and where a folder holds anything that is not
+Tangram's. What drivers share (MPS, the simulated machine) is kept while another one of Tangram's is in use.
+Give --kubelet-dir, --cdi-dir and --driver-name as the plugin has them. Hardware is not touched.
 deploy/manifests/clean-nodes runs it on every node."""
 _CLEAN_EXAMPLES: Final = """examples:
   on a node:
@@ -70,8 +72,8 @@ _CLEAN_EXAMPLES: Final = """examples:
 
 exit status:
   0  it is removed, or nothing was there
-  1  a plugin serves or a claim has a record, and nothing was changed; or the disk refused
-  2  wrong options; nothing was changed
+  1  it is in use, and nothing was changed; or the disk refused
+  2  wrong options, or a folder holds what is not Tangram's; nothing was changed
 """
 
 
@@ -131,9 +133,14 @@ def clean_parser() -> argparse.ArgumentParser:
     add("--driver-name", default=DEFAULT_DRIVER, metavar="NAME", help="default: %(default)s")
     add("--kubelet-dir", type=Path, default="/var/lib/kubelet", metavar="DIR", help="default: %(default)s")
     add("--cdi-dir", type=Path, default="/var/run/cdi", metavar="DIR", help="default: %(default)s")
-    run_dir = "where MPS daemons had their sockets; default: %(default)s"
+    run_dir = "where MPS daemons had their folder, mps; default: %(default)s"
     add("--run-dir", type=Path, default="/run/tangram", metavar="DIR", help=run_dir)
-    add("--machine", type=Path, metavar="DIR", help="folder of a simulated machine, removed too")
+    add(
+        "--machine",
+        type=Path,
+        metavar="DIR",
+        help="of a simulated machine, or the folder above its folder machine",
+    )
     add("--json", action="store_true", help="print one JSON value, for machines")
     return found
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from plugin.clean.run import StillUsed, run_clean
 from tangram.__main__ import main
 
 Clean = Callable[..., tuple[int, str, str]]
@@ -49,7 +52,7 @@ def test_what_a_claim_left_is_removed_and_nothing_of_others(bench: Any, clean: C
     theirs = options.cdi_dir / "vendor.json"
     theirs.write_text("{}")
     (options.cdi_dir / "tangram.dev-claim_u2.json").write_text("{}")
-    (options.kubelet_dir / "run/mps").mkdir(parents=True)
+    (options.kubelet_dir / "run/mps/0123456789ab/log").mkdir(parents=True)
     (options.data_dir / "gpu-numbers").mkdir(exist_ok=True)
 
     status, out, err = clean()
@@ -57,9 +60,10 @@ def test_what_a_claim_left_is_removed_and_nothing_of_others(bench: Any, clean: C
     assert (status, err) == (0, "")
     assert out.splitlines() == [
         f"removed {options.cdi_dir / 'tangram.dev-claim_u2.json'}",
+        f"removed {options.kubelet_dir / 'run/mps'}",
+        f"removed {bench.simulated.directory}",
         f"removed {options.kubelet_dir / 'run'}",
         f"removed {options.data_dir}",
-        f"removed {bench.simulated.directory}",
     ]
     assert not options.data_dir.exists()
     assert not bench.simulated.directory.exists()
@@ -67,10 +71,11 @@ def test_what_a_claim_left_is_removed_and_nothing_of_others(bench: Any, clean: C
 
 
 def test_on_a_clean_node_it_says_so(bench: Any, clean: Clean) -> None:
+    bench.options.data_dir.mkdir(parents=True)
     clean()
 
     assert clean() == (0, "nothing of Tangram is on this node\n", "")
-    assert json.loads(clean("--json")[1]) == {"removed": []}
+    assert json.loads(clean("--json")[1]) == {"removed": [], "kept": []}
 
 
 def test_a_claim_with_devices_keeps_everything(bench: Any, clean: Clean) -> None:
@@ -134,8 +139,15 @@ def test_a_wrong_option_changes_nothing(bench: Any, clean: Clean) -> None:
 def test_a_folder_that_is_a_mount_is_emptied(
     bench: Any, clean: Clean, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    machine = bench.simulated.directory
-    monkeypatch.setattr(Path, "is_mount", lambda path: path == machine)
+    bench.options.data_dir.mkdir(parents=True)
+    machine, rmdir = bench.simulated.directory, Path.rmdir
+
+    def refuse_mount(path: Path) -> None:
+        if path == machine:
+            raise OSError(errno.EBUSY, "Device or resource busy")
+        rmdir(path)
+
+    monkeypatch.setattr(Path, "rmdir", refuse_mount)
 
     status, out, _ = clean()
 
@@ -143,3 +155,257 @@ def test_a_folder_that_is_a_mount_is_emptied(
     assert f"removed {machine}\n" in out
     assert list(machine.iterdir()) == []
     assert "nothing of Tangram" in clean()[1]
+
+
+def test_the_machine_of_an_installation_lies_in_the_folder_that_is_named(bench: Any, clean: Clean) -> None:
+    bench.options.data_dir.mkdir(parents=True)
+    above = bench.simulated.directory.parent / "above"
+    above.mkdir()
+    bench.simulated.directory.rename(above / "machine")
+
+    status, out, _ = clean(f"--machine={above}")
+
+    assert status == 0
+    assert out.splitlines()[:2] == [f"removed {above / 'machine'}", f"removed {above}"]
+    assert not above.exists()
+
+
+def test_what_lies_beside_a_machine_stays(bench: Any, clean: Clean) -> None:
+    bench.options.data_dir.mkdir(parents=True)
+    above = bench.simulated.directory.parent / "above"
+    above.mkdir()
+    bench.simulated.directory.rename(above / "machine")
+    (above / "notes").write_text("mine")
+
+    assert clean(f"--machine={above}")[0] == 0
+
+    assert content(above) == {above / "notes"}
+
+
+@pytest.fixture
+def home(folder: Path) -> Path:
+    """The folder of somebody who has files."""
+    home = folder / "home"
+    (home / "user").mkdir(parents=True)
+    (home / "user/thesis").write_text("years of work")
+    return home
+
+
+@pytest.mark.parametrize("file", [None, "{}", "not JSON"], ids=["none", "another program's", "text"])
+def test_a_folder_without_a_simulated_machine_is_refused(
+    bench: Any, home: Path, clean: Clean, file: str | None
+) -> None:
+    bench.prepare("u1", "gpu-0-mig-3g-20gb-4-7")
+    bench.unprepare("u1")
+    if file is not None:
+        (home / "machine.json").write_text(file)
+    before = content(home), content(bench.options.kubelet_dir)
+
+    status, out, err = clean(f"--machine={home}")
+
+    assert (status, out) == (2, "")
+    assert err == (
+        f"tangram plugin clean: cannot use --machine '{home}': must hold a simulated machine: "
+        "machine.json or machine/machine.json; see --help\n"
+    )
+    assert (content(home), content(bench.options.kubelet_dir)) == before
+
+
+def test_a_machine_among_files_of_others_is_refused(bench: Any, home: Path, clean: Clean) -> None:
+    bench.options.data_dir.mkdir(parents=True)
+    (home / "machine.json").write_bytes((bench.simulated.directory / "machine.json").read_bytes())
+
+    status, _, err = clean(f"--machine={home}")
+
+    assert status == 2
+    assert f"{home / 'user'} is not Tangram's" in err
+    assert (home / "user/thesis").exists()
+
+
+def test_a_link_to_a_folder_is_never_followed(bench: Any, home: Path, clean: Clean) -> None:
+    bench.options.data_dir.mkdir(parents=True)
+    (bench.simulated.directory / "clients").symlink_to(home)
+    link = home.parent / "link"
+    link.symlink_to(bench.simulated.directory)
+
+    assert clean(f"--machine={link}")[0] == 2
+    assert clean()[0] == 0
+
+    assert (home / "user/thesis").exists()
+    assert not bench.simulated.directory.exists()
+
+
+@pytest.mark.parametrize("place", ["mps", "mps/0123456789ab"])
+def test_of_the_run_folder_only_what_daemons_made_is_removed(
+    bench: Any, home: Path, clean: Clean, place: str
+) -> None:
+    bench.options.data_dir.mkdir(parents=True)
+
+    assert clean(f"--run-dir={home}")[0] == 0
+    bench.options.data_dir.mkdir(parents=True)
+    (home / place).mkdir(parents=True)
+    (home / place / "song").write_text("la")
+    status, _, err = clean(f"--run-dir={home}")
+
+    assert status == 2
+    assert "--run-dir" in err
+    assert content(home) == {home / "user/thesis", home / place / "song"}
+
+
+def test_a_plugins_folder_of_another_vendor_is_refused(bench: Any, clean: Clean) -> None:
+    theirs = bench.options.kubelet_dir / "plugins/gpu.example.com"
+    theirs.mkdir(parents=True)
+    (theirs / "checkpoint.json").write_text("{}")
+
+    status, _, err = clean("--driver-name=gpu.example.com")
+
+    assert status == 2
+    assert f"{theirs / 'checkpoint.json'} is not Tangram's" in err
+    assert (theirs / "checkpoint.json").exists()
+
+
+@pytest.fixture
+def shared_folders(bench: Any) -> tuple[Path, ...]:
+    """What drivers on one node share: the folder of MPS daemons and the simulated machine."""
+    mps = bench.options.kubelet_dir / "run/mps"
+    (mps / "0123456789ab/pipe").mkdir(parents=True)
+    return mps, bench.simulated.directory
+
+
+def test_what_drivers_share_stays_while_another_one_serves(
+    bench: Any, shared_folders: tuple[Path, ...], clean: Clean
+) -> None:
+    options = bench.options
+    options.data_dir.mkdir(parents=True)
+    theirs = options.kubelet_dir / "plugins/b.example.com"
+    (theirs / "claims").mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(theirs / "dra.sock"))
+        server.listen()
+        status, out, _ = clean()
+
+    assert status == 0
+    assert not options.data_dir.exists()
+    assert all(path.is_dir() for path in shared_folders)
+    assert [line for line in out.splitlines() if line.startswith("kept")] == [
+        f"kept {path}: driver b.example.com is in use on this node"
+        for path in (*shared_folders, options.kubelet_dir / "run")
+    ]
+
+
+def test_what_drivers_share_stays_while_a_claim_of_another_one_has_devices(
+    bench: Any, shared_folders: tuple[Path, ...], clean: Clean
+) -> None:
+    bench.prepare("u1", "gpu-0-mig-3g-20gb-4-7")
+    kubelet_dir = bench.options.kubelet_dir
+    (kubelet_dir / "plugins/a.example.com").mkdir()
+
+    status, out, _ = clean("--driver-name=a.example.com", "--json")
+
+    assert status == 0
+    assert json.loads(out) == {
+        "removed": [str(kubelet_dir / "plugins/a.example.com")],
+        "kept": [str(path) for path in (*shared_folders, kubelet_dir / "run")],
+    }
+    assert all(path.is_dir() for path in shared_folders)
+
+
+def test_without_the_plugins_folder_everything_may_be_of_an_installation_elsewhere(
+    bench: Any, shared_folders: tuple[Path, ...], clean: Clean
+) -> None:
+    bench.prepare("u1", "gpu-0-mig-3g-20gb-4-7")
+    elsewhere = bench.options.kubelet_dir.parent / "empty"
+
+    status, _, err = clean(f"--kubelet-dir={elsewhere}")
+
+    assert status == 1
+    assert f"the plugin's folder {elsewhere / 'plugins/tangram.dev'} is not; give --kubelet-dir" in err
+    assert all(path.is_dir() for path in shared_folders)
+    assert bench.document("u1").exists()
+
+
+def test_an_empty_folder_alone_is_nothing_of_tangram(bench: Any, clean: Clean, folder: Path) -> None:
+    empty = folder / "none"
+    empty.mkdir()
+
+    assert clean(f"--machine={empty}", f"--run-dir={empty}") == (
+        0,
+        "nothing of Tangram is on this node\n",
+        "",
+    )
+    assert empty.exists()
+
+
+def test_while_an_mps_daemon_runs_everything_stays(
+    bench: Any, shared_folders: tuple[Path, ...], clean: Clean
+) -> None:
+    bench.options.data_dir.mkdir(parents=True)
+    daemon = shared_folders[0] / "0123456789ab"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(daemon / "pipe/control"))
+        server.listen()
+        status, _, err = clean()
+
+    assert status == 1
+    assert f"an MPS daemon runs in {daemon}" in err
+    assert bench.options.data_dir.exists()
+    assert all(path.is_dir() for path in shared_folders)
+
+
+def test_what_is_mounted_below_a_folder_is_not_emptied(
+    bench: Any, shared_folders: tuple[Path, ...], folder: Path
+) -> None:
+    options = bench.options
+    options.data_dir.mkdir(parents=True)
+    mps = shared_folders[0].resolve()
+    (folder / "proc/self").mkdir(parents=True)
+    line = f"36 35 0:32 / {mps}/0123456789ab/a\\040b rw - tmpfs tangram-mps rw\n"
+    (folder / "proc/self/mountinfo").write_text(f"22 1 8:1 / / rw - ext4 /dev/sda1 rw\n{line}")
+
+    with pytest.raises(StillUsed, match=f"{mps}/0123456789ab/a b is mounted; unmount it"):
+        run_clean(options, mps.parent, print, as_json=False, proc=folder / "proc")
+
+    assert options.data_dir.exists()
+    assert all(path.is_dir() for path in shared_folders)
+
+
+def test_a_plugin_whose_queue_of_callers_is_full_serves(bench: Any, clean: Clean) -> None:
+    path = bench.options.data_dir / f"dra-{UID}.sock"
+    path.parent.mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX) as server, ExitStack() as callers:
+        server.bind(str(path))
+        server.listen(0)
+        while True:
+            caller = callers.enter_context(socket.socket(socket.AF_UNIX))
+            caller.setblocking(False)
+            try:
+                caller.connect(str(path))
+            except BlockingIOError:
+                break
+        status, _, err = clean()
+
+    assert status == 1
+    assert f"a plugin serves at {path}" in err
+    assert path.exists()
+
+
+def test_a_claim_in_quarantine_keeps_everything(bench: Any, clean: Clean) -> None:
+    bench.prepare("u1", "gpu-0-mig-3g-20gb-4-7")
+    record = bench.options.claims_dir / "u1.json"
+    record.rename(record.with_name("u1.json.corrupt"))
+
+    status, _, err = clean()
+
+    assert status == 1
+    assert "claims have devices: u1;" in err
+    assert bench.document("u1").exists()
+
+
+def test_a_host_whose_name_no_node_may_have_is_cleaned(
+    bench: Any, clean: Clean, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.options.data_dir.mkdir(parents=True)
+    monkeypatch.setattr(socket, "gethostname", lambda: "gpu_1")
+
+    assert clean()[0] == 0
+    assert not bench.options.data_dir.exists()
