@@ -77,6 +77,17 @@ def test_pods_that_wait_have_a_reason(small):
     assert "to make it fit: correct 9g.90gb to 7g.40gb in request device: fits on dgx-1" in second["details"]
 
 
+def test_pods_that_ask_for_the_same_are_told_about_their_own_claims_only():
+    nodes = [*page_objects.node("dgx-1"), page_objects.device_class("mig")]
+    first = page_objects.waiting("team-a", "first", "mig", "9g.90gb")
+    second = page_objects.waiting("team-b", "second", "mig", "9g.90gb")
+    one, other = value(*nodes, *first, *second)["waiting"]
+    assert one["reason"].startswith("1 node: team-a/first-gpu request device: no device matches")
+    assert other["reason"].startswith("1 node: team-b/second-gpu request device: no device matches")
+    assert "team-a" not in json.dumps(other)
+    assert len(one["details"]) == len(other["details"])
+
+
 def test_a_pod_without_its_claim_waits_for_it():
     found = value(*page_objects.small_node("n"), page_objects.pod("team", "first", "missing"))
     assert [one["reason"] for one in found["waiting"]] == ["claim missing does not exist yet"]
