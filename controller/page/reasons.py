@@ -18,7 +18,9 @@ from scheduler_core.advice.sentences import remedy_text
 from scheduler_core.base.errors import CoreError
 from scheduler_core.engine.engine import Engine
 from scheduler_core.model.claim import Claim, ClaimRef
+from scheduler_core.model.funnel import StageKind
 from scheduler_core.model.nodes import Node
+from scheduler_core.model.result import Cause, Undecided
 
 _ASKED: Final = 100
 """So many different shapes of pods are asked about; the others say how to ask."""
@@ -26,6 +28,8 @@ _ADVISED: Final = 10
 """For so many of them it is found out what would help: that takes many questions."""
 _TRIED: Final = 16
 """Nodes on which it is tried what would help."""
+_CLASS: Final = (StageKind.KNOWN, StageKind.CLASS)
+_STAGES: Final = (*_CLASS, StageKind.SELECTOR, StageKind.CAPACITY)
 
 
 class Reasons:
@@ -35,7 +39,7 @@ class Reasons:
         self._seen = seen
         self._engine = engine
         self._advised = 0
-        self._known: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._known: dict[tuple[str, ...], tuple[str, ...] | None] = {}  # None: not our devices
 
     def of(self, pod: PodRef, claims: Sequence[Claim]) -> tuple[str, ...]:
         """Return why claims of a pod get no devices, and then what would help. Shape: never empty."""
@@ -43,28 +47,37 @@ class Reasons:
         shape = tuple(self._seen.claims[one.ref].shape for one in ordered)
         if shape not in self._known and len(self._known) < _ASKED:
             nameless = [replace(one, ref=_stand_in(place)) for place, one in enumerate(ordered)]
-            self._known[shape] = tuple(self._sentences(nameless))
+            self._known[shape] = self._sentences(nameless)
         asking = f"tangram explain pod/{pod.name} -n {pod.namespace} says why"
-        if shape not in self._known:
-            return (asking,)
-        return tuple(_with_names(text, ordered) for text in self._known[shape]) or (asking,)
+        found = self._known.get(shape, ())
+        if found is None:
+            which = f"devices that driver {self._seen.driver} does not publish on single nodes"
+            return (f"asks for {which}; {asking}",)
+        return tuple(_with_names(text, ordered) for text in found) or (asking,)
 
-    def _sentences(self, claims: list[Claim]) -> list[str]:
+    def _sentences(self, claims: list[Claim]) -> tuple[str, ...] | None:
+        """Return why claims get no devices, None where they ask for devices that are not known here."""
         nodes = [self._seen.devices.views.node(name) for name in self._seen.devices.views.names]
         if not nodes:
-            return ["no node publishes devices"]
+            return (f"no node publishes devices of driver {self._seen.driver}",)
         try:
             return self._refusals(claims, nodes)
         except CoreError as error:
-            return [str(error)]
+            return (str(error),)
 
-    def _refusals(self, claims: list[Claim], nodes: list[Node]) -> list[str]:
-        """Return why claims get no devices, nodes with the same reason together. Raises: CoreError."""
-        free = next((one.name for one in nodes if self._engine.fits(claims, one) is True), None)
-        if free is not None:
-            return [f"node {free} has its devices free: they are not allocated yet"]
+    def _refusals(self, claims: list[Claim], nodes: list[Node]) -> tuple[str, ...] | None:
+        """Return what ``_sentences`` does, nodes with the same reason together. Raises: CoreError."""
+        is_undecided = False
+        for node in nodes:
+            match self._engine.fits(claims, node):
+                case True:
+                    return (f"node {node.name} has its devices free: they are not allocated yet",)
+                case Undecided():
+                    is_undecided = True
         groups = refused_nodes(claims, self._engine, nodes)
-        return [*map(_group_text, groups), *self._advice(claims, nodes, groups)]
+        if not is_undecided and _is_elsewhere(groups, _STAGES if self._seen.multi_node else _CLASS):
+            return None
+        return (*map(_group_text, groups), *self._advice(claims, nodes, groups))
 
     def _advice(self, claims: list[Claim], nodes: list[Node], groups: Sequence[RefusedAlike]) -> list[str]:
         if not groups or self._advised >= _ADVISED:
@@ -84,6 +97,24 @@ def _with_names(text: str, claims: Sequence[Claim]) -> str:
     for place, one in enumerate(claims):
         text = text.replace(str(_stand_in(place)), str(one.ref))
     return text
+
+
+def _is_elsewhere(groups: Sequence[RefusedAlike], kinds: Sequence[StageKind]) -> bool:
+    """Whether some request asks for devices that no node publishes, as far as stages of these kinds say.
+
+    The devices of other drivers are not known here, nor those that belong to no single node. A class that
+    matches none of ours is about them. Selectors may be too, but only where there are devices of no node:
+    else it is more likely that they are mistaken, and the refusal says how.
+    """
+    refusals = [one.refusal for one in groups if one.refusal is not None]
+    if all(one.cause is not Cause.NO_MATCHING_DEVICE for one in refusals):
+        return False
+    matched: dict[tuple[ClaimRef, str], bool] = {}
+    for funnel in (each for one in refusals for each in one.funnels):
+        request = (funnel.claim, funnel.request.partition("/")[0])
+        left = [stage.left for stage in funnel.stages if stage.kind in kinds]
+        matched[request] = matched.get(request, False) or left[-1] > 0
+    return not all(matched.values())
 
 
 def _group_text(group: RefusedAlike) -> str:

@@ -39,10 +39,10 @@ class ClusterSeen:
     """Everything that decisions depend on.
 
     Shape: ``waiting`` are the pods without a node, by UID; ``claims`` and ``templates`` by namespace and
-           name; ``problems`` are slices that cannot be read, by name; ``node_problems`` nodes of which not
-           all can be read; ``hardware`` is another number after
-           each change of a slice or of a node's owner; ``doubles`` are devices that several claims hold
-           by somebody's mistake.
+           name; ``problems`` are slices that cannot be read, by name; ``multi_node`` names of slices whose
+           devices belong to no single node: they are not in ``devices``; ``node_problems`` nodes of which
+           not all can be read; ``hardware`` is another number after each change of a slice or of a node's
+           owner; ``doubles`` are devices that several claims hold by somebody's mistake.
     """
 
     def __init__(self, driver: str, features: Features = ALL) -> None:
@@ -55,6 +55,7 @@ class ClusterSeen:
         self.claims: dict[ClaimRef, ClaimSeen] = {}
         self.templates: dict[ClaimRef, Mapping[str, Any]] = {}
         self.problems: dict[str, str] = {}
+        self.multi_node: set[str] = set()
         self.node_problems: dict[str, str] = {}
         self.tables: dict[str, NodeTable] = {}
         self.hardware = 0
@@ -103,6 +104,7 @@ class ClusterSeen:
         contents: list[V1Slice] = []
         for one in slices:
             if one.is_multi_node:
+                self.multi_node.add(one.name)
                 continue
             content = one.taken()
             self.owned.put(one.name, one.node, one.is_owned)
@@ -120,6 +122,7 @@ class ClusterSeen:
         self.hardware += 1
         self.owned.remove(name)
         self.problems.pop(name, None)
+        self.multi_node.discard(name)
         self.devices.remove_v1_slice(name)
         return Effect(is_room=True)  # what is left may be complete now
 

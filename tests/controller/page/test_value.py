@@ -88,6 +88,43 @@ def test_pods_that_ask_for_the_same_are_told_about_their_own_claims_only():
     assert len(one["details"]) == len(other["details"])
 
 
+def of_other_driver():
+    found = page_objects.device_class("other")
+    return {**found, "spec": {"selectors": [{"cel": {"expression": "device.driver == 'gpu.example.com'"}}]}}
+
+
+ELSEWHERE = "asks for devices that driver tangram.dev does not publish on single nodes; tangram explain pod/"
+
+
+def test_a_pod_that_waits_for_devices_of_another_driver_gets_no_reason_and_no_advice_about_ours():
+    nodes = [*page_objects.node("dgx-1"), of_other_driver()]
+    pods = [*page_objects.waiting("a", "first", "other"), *page_objects.waiting("b", "second", "other")]
+    found = value(*nodes, *pods)["waiting"]
+    assert [(one["reason"], one["details"]) for one in found] == [
+        (f"{ELSEWHERE}first -n a says why", []),
+        (f"{ELSEWHERE}second -n b says why", []),
+    ]
+
+
+def test_a_pod_that_may_wait_for_a_device_of_no_node_gets_no_reason_about_those_of_nodes():
+    nodes = [*page_objects.node("dgx-1"), page_objects.device_class("mig")]
+    (_, one) = page_objects.small_node("n")
+    pool = {"name": "multi-node/channels", "generation": 1, "resourceSliceCount": 1}
+    spec = {**one["spec"], "pool": pool, "allNodes": True}
+    del spec["nodeName"]
+    channels = {**one, "metadata": {"name": "channels"}, "spec": spec}
+    asking = page_objects.waiting("team", "first", "mig", "channel")
+    (found,) = value(*nodes, channels, *asking)["waiting"]
+    assert found["reason"] == f"{ELSEWHERE}first -n team says why"
+    (found,) = value(*nodes, *asking)["waiting"]
+    assert found["reason"].startswith("1 node: team/first-gpu request device: no device matches")
+
+
+def test_a_pod_waits_for_a_driver_without_nodes():
+    (found,) = value(*page_objects.waiting("team", "first"))["waiting"]
+    assert found["reason"] == "no node publishes devices of driver tangram.dev"
+
+
 def test_a_pod_without_its_claim_waits_for_it():
     found = value(*page_objects.small_node("n"), page_objects.pod("team", "first", "missing"))
     assert [one["reason"] for one in found["waiting"]] == ["claim missing does not exist yet"]
