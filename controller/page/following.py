@@ -5,6 +5,7 @@ It has a copy of the cluster of its own, so that nobody else in the process wait
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
@@ -20,6 +21,7 @@ from controller.run.messages import Changed
 from controller.state.cluster_seen import ClusterSeen
 from scheduler_core.model.claim import ClaimRef, DeviceClass
 
+_log = logging.getLogger(__name__)
 _REST_S: Final = 0.5
 _RESTS: Final = 4.0  # times as long as it took: a fifth of one processor at most
 _WAIT_S: Final = 1.0
@@ -50,18 +52,38 @@ class Following:
         self._inbox: SimpleQueue[Changed | None] = SimpleQueue()
         self._problems: dict[str, str] = {}
         self._last: dict[str, Any] | None = None
+        self._failure = ""
 
     def value(self) -> dict[str, Any]:
         """Return the value of the page as far as it is known."""
         about = About(self._title, self._clocks.now(), is_live=True, notes=self._notes())
-        return self._model.value(about, history=self._history.points)
+        self._last = self._model.value(about, history=self._history.points)
+        return self._last
 
     def run(self, tell: Tell, stop: Event) -> None:
         """Follow until ``stop`` is set; ``tell`` gets a value after each change."""
         self.listen(stop)
         while not stop.is_set():
-            took_s = self.turn(tell)
+            took_s = self.safe_turn(tell)
             stop.wait(max(_REST_S, _RESTS * took_s))
+
+    def safe_turn(self, tell: Tell) -> float:
+        """Do what ``turn`` does. After an error the page says from then on that it is not up to date.
+
+        The changes of that turn may be lost, so that later turns do not make it true again.
+        """
+        try:
+            return self.turn(tell)
+        except Exception as error:  # noqa: BLE001 - whatever it is: the page must not look live for ever
+            if not self._failure:
+                _log.exception("the page is not up to date: changes of the cluster were not taken in")
+                self._failure = (
+                    f"what is shown is not up to date since {self._clocks.now()}: {error!r}; the log of the "
+                    "program that serves this page says more; start it again"
+                )
+                known = self._last or self.value()
+                tell({**known, "notes": [self._failure, *known["notes"]]})
+            return 0.0
 
     def listen(self, stop: Event) -> None:
         """Begin to watch."""
@@ -82,18 +104,18 @@ class Following:
         if is_due:
             self._history.add(self._model.point(self._clocks.wall()))
         if changed or self._last is None:
-            self._last = self.value()
+            tell(self.value())
         elif is_due:  # nothing else is another one
             points = [as_json(one) for one in self._history.points]
             self._last = {**self._last, "made": self._clocks.now(), "history": points}
-        if changed or is_due:
             tell(self._last)
         return self._clocks.monotonic() - began
 
     def _notes(self) -> tuple[str, ...]:
         unlisted = (one.kind for one in self._watched if not one.is_synced and one.kind not in self._problems)
         problems = self._problems.copy().values()
-        return (*(f"objects of kind {kind} are not read yet" for kind in unlisted), *problems)
+        failure = (self._failure,) if self._failure else ()
+        return (*failure, *(f"objects of kind {kind} are not read yet" for kind in unlisted), *problems)
 
     def _messages(self) -> list[Changed | None]:
         found: list[Changed | None] = []

@@ -114,3 +114,32 @@ def test_what_is_wrong_with_a_watch_is_told_until_it_works_again(site):
     pods.follow = lambda _: iter([""])
     site.following._follow(pods, stop)
     assert "list pods: forbidden" not in site.following.value()["notes"]
+
+
+def test_after_an_error_the_page_says_that_it_is_not_up_to_date_and_the_log_says_it_once(site, caplog):
+    before = site.following.value()
+    for number in range(2):
+        site.kinds["Pod"].hear("team", f"pod-{number}", None, "no pod at all")
+        assert site.following.safe_turn(site.told.append) == 0
+    broken = site.told[-1]
+    assert broken["nodes"] == before["nodes"]
+    assert broken["notes"][0].startswith("what is shown is not up to date since 2026-05-04T08:00:00Z: Attrib")
+    assert len([one for one in caplog.records if one.exc_info]) == 1
+    value = site.tell(page_objects.waiting("vision", "infer-0", "gpu"))
+    assert [one["name"] for one in value["waiting"]] == ["infer-0"]
+    assert value["notes"][0] == broken["notes"][0]
+
+
+def test_following_goes_on_after_an_error(site):
+    stop, errors = Event(), iter([RuntimeError("odd"), None])
+
+    def turn(tell):
+        error = next(errors)
+        if error is not None:
+            raise error
+        stop.set()
+        return 0.0
+
+    site.following.turn = turn
+    site.following.run(site.told.append, stop)
+    assert next(errors, "all were taken") == "all were taken"
