@@ -100,3 +100,37 @@ def test_a_server_that_ends_is_told(chromium: Browser) -> None:
         expect(page.locator("#state")).to_contain_text("Live")
     expect(page.locator("#state")).to_have_text("The server does not answer; this is the last that it sent")
     page.close()
+
+
+def test_an_address_that_is_wrongly_escaped_keeps_no_page_from_being_live(
+    chromium: Browser, served: Served
+) -> None:
+    with page_of(chromium) as page:
+        page.goto(f"{served.address}#50%")
+        expect(page.locator("#state")).to_contain_text("Live")
+
+
+def test_a_reader_who_comes_back_keeps_what_was_searched_for(chromium: Browser) -> None:
+    nodes = [*page_objects.small_node("node-1"), *page_objects.small_node("node-2")]
+    with page_of(chromium) as page:
+        with serving_page(("127.0.0.1", 0), Hub(value(nodes)), is_local=True) as port:
+            page.goto(f"http://127.0.0.1:{port}/#pod=team%2Ffirst")
+            expect(page.locator("#state")).to_contain_text("Live")
+            page.get_by_label("Find a node, pod or claim").fill("node-1")
+            expect(page.locator("#count")).to_have_text("1 of 2 nodes")
+        expect(page.locator("#state")).to_contain_text("The server does not answer")
+        nodes += page_objects.small_node("node-10")
+        with serving_page(("127.0.0.1", port), Hub(value(nodes)), is_local=True):
+            expect(page.locator("#count")).to_have_text("2 of 3 nodes", timeout=20_000)
+            assert page.locator("#search").input_value() == "node-1"
+
+
+def test_nodes_are_in_the_order_of_their_numbers_before_and_after_a_change(
+    chromium: Browser, served: Served
+) -> None:
+    served.add([*page_objects.small_node("node-10"), *page_objects.small_node("node-2")])
+    with page_of(chromium) as page:
+        page.goto(served.address)
+        expect(page.locator(".node .title")).to_have_text(["dgx-1", "node-2", "node-10"])
+        served.add(page_objects.small_node("node-3"))
+        expect(page.locator(".node .title")).to_have_text(["dgx-1", "node-2", "node-3", "node-10"])

@@ -9,8 +9,9 @@ const namespaceOf = (claim) => state.data.claims[claim]?.namespace ?? claim.slic
 const podsOf = (claim) => (state.data.claims[claim]?.pods ?? []).map((pod) => `${namespaceOf(claim)}/${pod}`);
 const holderText = (claim) => podsOf(claim).join(", ") || `claim ${claim}`;
 
+// Nodes are in the order of their names, with numbers as numbers, whoever tells them.
 function take(value) {
-  state.data = value;
+  state.data = { ...value, nodes: [...value.nodes].sort((a, b) => byName(a.name, b.name)) };
   signs();
 }
 
@@ -22,7 +23,7 @@ function patch(change) {
     if (node === null) known.delete(name);
     else known.set(name, node);
   }
-  take({ ...state.data, ...rest, nodes: [...known.values()].sort((a, b) => byName(a.name, b.name)) });
+  take({ ...state.data, ...rest, nodes: [...known.values()] });
 }
 
 // The sign of a namespace: a letter, a colour and a pattern, the same until the page is loaded again.

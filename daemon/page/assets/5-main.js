@@ -18,9 +18,19 @@ function draw() {
   part("notes-list").replaceChildren(...notes.map((note) => el("li", {}, note)));
 }
 
+// The text of the address after #; one that is wrongly escaped is taken as it stands.
+function fragment() {
+  const text = location.hash.slice(1);
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 // #pod=NAMESPACE/NAME opens the nodes where the pod has devices, #node=NAME one node.
 function follow() {
-  const [kind, text] = decodeURIComponent(location.hash.slice(1)).split(/=(.*)/s);
+  const [kind, text] = fragment().split(/=(.*)/s);
   if (kind === "node") open([text]);
   if (kind !== "pod") return;
   set({ chosen: text, namespace: "", search: "", only: "all" });
@@ -80,7 +90,6 @@ function watch() {
     take(JSON.parse(event.data));
     draw();
     tell("live", `Live, last change ${asOf(state.data.made)}`);
-    follow();
   });
   source.addEventListener("change", (event) => {
     const before = state.data.waiting.length;
