@@ -22,8 +22,17 @@ _ESCAPED: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\
 
 def document(value: Mapping[str, Any]) -> str:
     """Return the page. Shape: ``value`` is what ``docs/web.md`` calls the page's value; JSON can hold it."""
+    return _document(embedded(value))
+
+
+def document_of(text: str) -> str:
+    """Return the page of a value that is JSON already."""
+    return _document(_escaped(text))
+
+
+def _document(data: str) -> str:
     style, script = _assets()
-    parts = {"policy": policy(style, script), "style": style, "script": script, "data": embedded(value)}
+    parts = {"policy": policy(style, script), "style": style, "script": script, "data": data}
     found: list[str] = _text("page.html").split("@")
     assert len(found) == 2 * len(parts) + 1, "the document has a mark for each part and no other @"
     found[1::2] = [parts[mark] for mark in found[1::2]]
@@ -32,7 +41,10 @@ def document(value: Mapping[str, Any]) -> str:
 
 def embedded(value: Mapping[str, Any]) -> str:
     """Return JSON that cannot end the element that it stands in."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _escaped(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+
+def _escaped(text: str) -> str:
     for character, escaped in _ESCAPED.items():
         text = text.replace(character, escaped)
     # A lone surrogate is no text that a file can hold; JSON's escape of it is.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import threading
 import time
 from collections.abc import Iterator
@@ -20,8 +19,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from daemon.authorization import Access
-from daemon.page.document import document, policy_of_page
-from daemon.page.hub import Ended, Hub, changes, event
+from daemon.page.document import document_of, policy_of_page
+from daemon.page.hub import Ended, Hub
 from daemon.page.options import RIGHT
 from daemon.serving.bounded_server import OPEN, AddressServer, Protection
 from daemon.serving.connections import Connections
@@ -29,6 +28,8 @@ from daemon.serving.connections import Connections
 PAGE: Final = "/"
 _PATHS: Final = (PAGE, "/value.json", "/events")
 _MOST: Final = 64
+_STREAMS: Final = 32
+"""Readers of changes at a time. The other connections are for who asks once, and for who may not ask."""
 _LONGEST_S: Final = 3600.0  # a browser that is let go asks again
 _PATIENCE_S: Final = 10.0  # with one who sends or reads too slowly
 _SIGN_OF_LIFE_S: Final = 15.0
@@ -41,6 +42,7 @@ class PageServer(AddressServer):
     def __init__(self, address: tuple[str, int], hub: Hub, protection: Protection, *, is_local: bool) -> None:
         self.hub = hub
         self.is_local = is_local
+        self.streams = threading.BoundedSemaphore(_STREAMS)
         connections = Connections(time.monotonic, most=_MOST, longest_s=_LONGEST_S)
         super().__init__(address, _Handler, protection, connections)
 
@@ -50,8 +52,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = _PATIENCE_S
 
     def do_GET(self) -> None:
-        """Answer one request."""
-        self.server.connections.answering(self.connection)
+        """Answer one request. One that may not be made does not keep its connection before others."""
         path = self.path.partition("?")[0]
         if self.server.is_local and not is_loopback_host(self.headers.get("Host")):
             self._reply(421, "text/plain", b"this page is for the machine that it runs on\n")
@@ -59,12 +60,24 @@ class _Handler(BaseHTTPRequestHandler):
             self._reply(404, "text/plain", f"known paths are {', '.join(_PATHS)}\n".encode())
         elif (access := self._access()) is not Access.ALLOWED:
             self._reply(access.value[0], "text/plain", access.value[1].encode())
-        elif path == PAGE:
-            self._reply(200, "text/html", document(self.server.hub.value).encode())
-        elif path == "/value.json":
-            self._reply(200, "application/json", json.dumps(self.server.hub.value).encode())
         else:
-            self._tell()
+            self.server.connections.answering(self.connection)
+            self._answer(path)
+
+    def _answer(self, path: str) -> None:
+        """Answer a request that may be made."""
+        if path == PAGE:
+            self._reply(200, "text/html", document_of(self.server.hub.text()).encode())
+        elif path == "/value.json":
+            self._reply(200, "application/json", self.server.hub.text().encode())
+        elif self.server.streams.acquire(blocking=False):
+            try:
+                self._tell()
+            finally:
+                self.server.streams.release()
+        else:
+            text = f"{_STREAMS} readers follow the changes of this page, which is the most; come back later\n"
+            self._reply(503, "text/plain", text.encode())
 
     def _access(self) -> Access:
         judge = self.server.protection.authorization
@@ -92,16 +105,11 @@ class _Handler(BaseHTTPRequestHandler):
         """Send the value, then its changes, until the reader goes or the server ends."""
         self._head(200, "text/event-stream")
         self.end_headers()
-        number, known = None, None
+        number = None
         try:
             while True:
                 found = self.server.hub.next(number, _SIGN_OF_LIFE_S)
-                if found is None:
-                    self.wfile.write(b": still here\n\n")
-                    continue
-                number, value = found
-                told = event("all", value) if known is None else event("change", changes(known, value))
-                known = value
+                number, told = (number, b": still here\n\n") if found is None else found
                 self.wfile.write(told)
         except Ended:
             return

@@ -3,6 +3,8 @@
 import base64
 import http.client
 import json
+import socket
+import threading
 
 import pytest
 
@@ -15,8 +17,14 @@ from daemon.serving.bounded_server import Protection
 VALUE = {"title": "a cluster", "nodes": [], "live": True}
 
 
+ASKED, ANSWERS = threading.Semaphore(0), threading.Semaphore(0)
+
+
 def review(token, path):
     assert path == "/tangram/page"
+    if token == "slow":
+        ASKED.release()
+        ANSWERS.acquire()
     return {"reader": Access.ALLOWED, "other": Access.FORBIDDEN}.get(token, Access.UNKNOWN)
 
 
@@ -130,3 +138,38 @@ def test_a_token_is_sent_as_a_bearer_token_or_as_a_browser_s_password(guarded):
 @pytest.mark.parametrize("header", ["Basic !", "Basic /w==", "Basic "])
 def test_a_password_that_cannot_be_read_is_no_token(header):
     assert bearer(header) in (None, "Bearer ")
+
+
+def test_streams_have_a_bound_and_one_that_ends_makes_room():
+    with Site() as site:
+        readers = [site.open("/events") for _ in range(32)]
+        assert site.get("/events") == (
+            503,
+            "32 readers follow the changes of this page, which is the most; come back later\n",
+        )
+        assert site.get("/value.json")[0] == 200
+        assert [one.readline() for one in readers] == [b"event: all\n"] * 32
+        readers.pop().close()
+        for number in range(1000):  # the server sees that a reader is gone when it writes to it
+            site.hub.put(VALUE | {"number": number})
+            if site.open("/events").status == 200:
+                break
+        else:
+            raise AssertionError("no reader made room")
+
+
+def test_who_may_not_read_takes_no_connection_from_who_does(guarded):
+    reader = guarded.open("/events", Authorization="Bearer reader")
+    assert reader.readline() == b"event: all\n"
+    strangers = []
+    try:
+        for _ in range(70):  # more than the server has connections
+            strangers.append(socket.create_connection(("127.0.0.1", guarded.port)))
+            strangers[-1].sendall(b"GET /events HTTP/1.1\r\nAuthorization: Bearer slow\r\n\r\n")
+            ASKED.acquire()
+        guarded.hub.put(VALUE | {"title": "renamed"})
+        assert [reader.readline()[:6] for _ in range(3)] == [b"data: ", b"\n", b"event:"]
+    finally:
+        for one in strangers:
+            ANSWERS.release()
+            one.close()
