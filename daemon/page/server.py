@@ -102,13 +102,18 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def _tell(self) -> None:
-        """Send the value, then its changes, until the reader goes or the server ends."""
+        """Send the value, then its changes, until the reader goes or may not read it, or the server ends.
+
+        Answers of the API server are remembered for a minute, so that a right that is gone ends it soon.
+        """
         self._head(200, "text/event-stream")
         self.end_headers()
         number = None
         try:
             while True:
                 found = self.server.hub.next(number, _SIGN_OF_LIFE_S)
+                if self._access() is not Access.ALLOWED:
+                    return
                 number, told = (number, b": still here\n\n") if found is None else found
                 self.wfile.write(told)
         except Ended:

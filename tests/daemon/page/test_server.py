@@ -173,3 +173,18 @@ def test_who_may_not_read_takes_no_connection_from_who_does(guarded):
         for one in strangers:
             ANSWERS.release()
             one.close()
+
+
+def test_a_reader_whose_right_is_gone_is_told_nothing_more():
+    now, allowed = [0.0], [Access.ALLOWED]
+    judge = Authorization(lambda token, path: allowed[0], lambda: now[0])
+    with Site(is_local=False, protection=Protection(None, judge)) as site:
+        reader = site.open("/events", Authorization="Bearer reader")
+        assert reader.readline() == b"event: all\n"
+        assert [reader.readline()[:6] for _ in range(2)] == [b"data: ", b"\n"]
+        allowed[0] = Access.FORBIDDEN
+        site.hub.put(VALUE | {"title": "renamed"})
+        assert [reader.readline()[:6] for _ in range(3)] == [b"event:", b"data: ", b"\n"]
+        now[0] = 61.0  # what the API server said is asked anew
+        site.hub.put(VALUE | {"title": "secret"})
+        assert reader.read() == b""
