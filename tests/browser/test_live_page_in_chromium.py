@@ -134,3 +134,61 @@ def test_nodes_are_in_the_order_of_their_numbers_before_and_after_a_change(
         expect(page.locator(".node .title")).to_have_text(["dgx-1", "node-2", "node-10"])
         served.add(page_objects.small_node("node-3"))
         expect(page.locator(".node .title")).to_have_text(["dgx-1", "node-2", "node-3", "node-10"])
+
+
+POINTS = [{"at": 1777881600 + at, "use": 0.1, "fragmentation": 0.2} for at in range(9)]
+
+
+def test_what_a_reader_has_opened_or_is_about_to_choose_stays_while_the_page_changes(
+    chromium: Browser, served: Served
+) -> None:
+    served.add(
+        [page_objects.device_class("mig"), *page_objects.waiting("vision", "infer-9", "mig", "9g.90gb")]
+    )
+    with page_of(chromium) as page:
+        page.goto(served.address)
+        expect(page.locator("#state")).to_contain_text("Live")
+        summary = page.locator("#waiting summary")
+        summary.click()
+        page.locator("#namespace option").last.evaluate("one => { one.isTheSame = true; }")
+        has_focus = "document.activeElement.localName === 'summary'"
+        served.hub.put(value(served.objects, history=POINTS))
+        expect(page.locator("#history")).to_be_visible()
+        assert page.evaluate(has_focus)
+        assert page.locator("#namespace option").last.evaluate("one => one.isTheSame === true")
+        served.add(page_objects.waiting("vision", "infer-a", "gpu"))
+        expect(page.locator("#waiting li.pending")).to_have_count(2)
+        expect(page.locator("#waiting details[open]")).to_have_count(1)
+        assert page.evaluate(has_focus)
+        assert page.locator("#namespace option").last.evaluate("one => one.isTheSame === true")
+        summary.click()
+        served.add(page_objects.waiting("vision", "infer-b", "gpu"))
+        expect(page.locator("#waiting li.pending")).to_have_count(3)
+        expect(page.locator("#waiting details[open]")).to_have_count(0)
+
+
+def test_a_device_that_has_the_focus_keeps_it_when_its_node_changes(
+    chromium: Browser, served: Served
+) -> None:
+    served.add(page_objects.running("vision", "infer-0", "dgx-1", "gpu-2-mig-3g-20gb-0-3"))
+    with page_of(chromium) as page:
+        page.goto(served.address)
+        page.locator("summary", has_text="dgx-1").click()
+        page.locator("svg a").first.focus()
+        served.add(page_objects.running("vision", "infer-1", "dgx-1", "gpu-3-mig-3g-20gb-0-3"))
+        expect(page.locator("svg a")).to_have_count(2)
+        label = "document.activeElement.getAttribute('aria-label')"
+        assert page.evaluate(label) == "vision/infer-0: 3g.20gb of gpu-2, memory slices 0 to 3"
+
+
+def test_a_pod_that_comes_after_its_claim_is_named_as_its_holder(chromium: Browser, served: Served) -> None:
+    claim, pod = page_objects.running("vision", "infer-0", "dgx-1", "gpu-2-mig-3g-20gb-0-3")
+    alone = {**claim, "status": {key: one for key, one in claim["status"].items() if key != "reservedFor"}}
+    with page_of(chromium) as page:
+        page.goto(served.address)
+        page.locator("summary", has_text="dgx-1").click()
+        served.add([alone])
+        expect(page.locator(".holders td").first).to_contain_text("no pod")
+        served.objects.remove(alone)
+        served.add([claim, pod])
+        expect(page.locator(".holders td").first).to_contain_text("vision/infer-0")

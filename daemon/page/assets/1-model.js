@@ -15,7 +15,18 @@ function take(value) {
   signs();
 }
 
-// Apply what a server tells: whole lists where they changed, and nodes by name, null for one that is gone.
+const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+
+// Take a whole value and return the keys that have changed. Nodes that are the same stay the same objects.
+function renewed(value) {
+  const known = new Map(state.data.nodes.map((node) => [node.name, node]));
+  const changed = Object.keys(value).filter((key) => !isSame(value[key], state.data[key]));
+  const nodes = value.nodes.map((node) => (isSame(node, known.get(node.name)) ? known.get(node.name) : node));
+  take({ ...value, nodes });
+  return changed;
+}
+
+// Apply what a server tells and return the keys that have changed: whole lists where they changed, and nodes by name, null for one that is gone.
 function patch(change) {
   const { nodes, ...rest } = change;
   const known = new Map(state.data.nodes.map((node) => [node.name, node]));
@@ -24,6 +35,7 @@ function patch(change) {
     else known.set(name, node);
   }
   take({ ...state.data, ...rest, nodes: [...known.values()] });
+  return Object.keys(change);
 }
 
 // The sign of a namespace: a letter, a colour and a pattern, the same until the page is loaded again.

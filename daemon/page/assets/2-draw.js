@@ -15,6 +15,20 @@ function fill(element, attributes, children) {
 const el = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
 const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 
+// Replace what an element shows. What is open stays open, and the focus stays where it is.
+function renew(container, children) {
+  const active = container.contains(document.activeElement) ? document.activeElement : null;
+  const key = active && keyOf(active);
+  const opened = new Set([...container.querySelectorAll("details[data-keep][open]")].map((one) => one.dataset.keep));
+  container.replaceChildren(...children);
+  for (const one of container.querySelectorAll("details[data-keep]")) one.open = opened.has(one.dataset.keep);
+  if (!active) return;
+  const again = container.contains(active) ? active : [...container.querySelectorAll(active.localName)].find((one) => keyOf(one) === key);
+  again?.focus({ preventScroll: true });
+}
+
+const keyOf = (one) => [one.closest("[id]")?.id, one.getAttribute("href"), one.getAttribute("aria-label") ?? one.textContent].join("|");
+
 const linkOf = (pod) => `#pod=${encodeURIComponent(pod)}`;
 
 // The pattern over a fill tells namespaces apart without colour.

@@ -34,13 +34,13 @@ function drawWaiting() {
   part("waiting-count").textContent = shown.length === state.data.waiting.length ? "" : `${shown.length} of ${state.data.waiting.length}`;
   const items = shown.slice(0, 200).map(pending);
   if (shown.length > 200) items.push(el("li", { class: "pending" }, `and ${shown.length - 200} more: choose a namespace, or see tangram pending`));
-  part("waiting").replaceChildren(...(items.length ? items : [el("li", { class: "none" }, "No pod waits for devices.")]));
+  renew(part("waiting"), items.length ? items : [el("li", { class: "none" }, "No pod waits for devices.")]);
 }
 
 function pending(pod) {
   const name = `${pod.namespace}/${pod.name}`;
   const details = pod.details.length
-    ? el("details", { open: state.chosen === name }, el("summary", {}, "Details, and what would help"), el("ul", {}, pod.details.map((line) => el("li", {}, line))))
+    ? el("details", { "data-keep": name }, el("summary", {}, "Details, and what would help"), el("ul", {}, pod.details.map((line) => el("li", {}, line))))
     : "";
   return el("li", { class: "pending", id: `pod=${name}` },
     el("a", { href: linkOf(name) }, name), " ", el("span", { class: "since" }, pod.since ? `since ${asOf(pod.since)}` : ""),
@@ -56,10 +56,17 @@ function drawNamespaces() {
       el("td", { class: "n" }, one.gpus), el("td", { class: "n" }, one.used), el("td", { class: "n" }, one.vfs), el("td", { class: "n" }, one.claims));
   });
   const empty = el("tr", {}, el("td", { colspan: 5 }, "Nobody holds a device."));
-  part("namespaces").replaceChildren(...(rows.length ? rows : [empty]));
+  renew(part("namespaces"), rows.length ? rows : [empty]);
+  drawChoice();
+}
+
+function drawChoice() {
   const choice = part("namespace");
-  const names = [...new Set([...totals(), ...state.data.waiting].map((one) => one.namespace))].sort(byName);
-  choice.replaceChildren(el("option", { value: "" }, "all namespaces"), ...names.map((name) => el("option", { value: name }, name)));
+  const chosen = state.namespace ? [state.namespace] : [];
+  const names = [...new Set([...[...totals(), ...state.data.waiting].map((one) => one.namespace), ...chosen])].sort(byName);
+  if (!isSame(names, [...choice.options].slice(1).map((one) => one.value))) {
+    choice.replaceChildren(el("option", { value: "" }, "all namespaces"), ...names.map((name) => el("option", { value: name }, name)));
+  }
   choice.value = state.namespace;
 }
 
@@ -81,7 +88,7 @@ function drawNodes() {
   }
   const list = shown.map((node) => rowOf(node).element);
   const present = part("nodes").children;
-  if (list.length !== present.length || list.some((one, index) => one !== present[index])) part("nodes").replaceChildren(...list);
+  if (list.length !== present.length || list.some((one, index) => one !== present[index])) renew(part("nodes"), list);
   const all = state.data.nodes.length;
   part("count").textContent = shown.length === all ? plural(all, "node") : `${shown.length.toLocaleString("en")} of ${plural(all, "node")}`;
   part("no-nodes").hidden = shown.length > 0;
@@ -89,7 +96,7 @@ function drawNodes() {
 
 function rowOf(node) {
   const row = rows.get(node.name) ?? newRow(node);
-  const mark = `${state.namespace}|${state.chosen}`;
+  const mark = [state.namespace, state.chosen, ...[...holdersOf(node)].map(holderText)].join("|");
   if (row.node !== node || row.mark !== mark) {
     Object.assign(row, { node, mark });
     if (row.isDrawn) drawRow(node.name, true);
@@ -140,11 +147,11 @@ function drawInside(row) {
   row.width = inside.getBoundingClientRect().width - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
   const width = Math.max(260, Math.floor(row.width));
   const claims = [...holdersOf(node)].filter(isShown).sort(byName);
-  inside.replaceChildren(
+  renew(inside, [
     el("h3", {}, "PCIe tree and memory slices"), el("div", { class: "scroll" }, tree(node, width)),
     el("h3", {}, "Who holds what"), claims.length ? holdersTable(node, claims) : el("p", { class: "none" }, "Nobody holds a device here."),
     ...ills(node),
-  );
+  ]);
 }
 
 function holdersTable(node, claims) {

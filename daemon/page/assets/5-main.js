@@ -5,14 +5,28 @@ function set(change) {
   draw();
 }
 
-function draw() {
+// The parts of the page, and the keys of the value that each shows.
+const PARTS = [
+  [["title", "fragmentation"], drawTexts],
+  [["nodes", "waiting", "fragmentation"], drawFigures],
+  [["waiting"], drawWaiting],
+  [["namespaces", "waiting"], drawNamespaces],
+  [["nodes", "claims"], drawNodes],
+  [["history"], drawHistory],
+  [["notes"], drawNotes],
+];
+
+// Draw the parts that show one of these keys, or all.
+function draw(changed) {
+  for (const [keys, drawPart] of PARTS) if (!changed || keys.some((key) => changed.includes(key))) drawPart();
+}
+
+function drawTexts() {
   part("title").textContent = state.data.title;
   part("definition").textContent = state.data.fragmentation.definition;
-  drawFigures();
-  drawWaiting();
-  drawNamespaces();
-  drawNodes();
-  drawHistory();
+}
+
+function drawNotes() {
   const notes = state.data.notes;
   part("notes").hidden = !notes.length;
   part("notes-list").replaceChildren(...notes.map((note) => el("li", {}, note)));
@@ -37,9 +51,11 @@ function follow() {
   part("search").value = "";
   part("only").value = "all";
   const holding = state.data.nodes.filter((node) => [...holdersOf(node)].some(isChosen)).map((node) => node.name);
+  const waits = document.getElementById(`pod=${text}`);
+  waits?.querySelectorAll("details").forEach((one) => (one.open = true));
   part("said").textContent = holding.length ? `${text} has devices on ${holding.join(", ")}` : `${text} has no devices`;
   if (holding.length) open(holding);
-  else document.getElementById(`pod=${text}`)?.scrollIntoView({ block: "center" });
+  else waits?.scrollIntoView({ block: "center" });
 }
 
 function open(names) {
@@ -84,20 +100,17 @@ function tell(kind, text) {
 
 const asOf = (text) => text.replace("T", " ").replace("Z", " UTC");
 
+function arrived(takeIn) {
+  const before = state.data.waiting.length;
+  draw(takeIn());
+  tell("live", `Live, last change ${asOf(state.data.made)}`);
+  if (state.data.waiting.length !== before) part("said").textContent = `${plural(state.data.waiting.length, "pod")} waiting`;
+}
+
 function watch() {
   const source = new EventSource("events");
-  source.addEventListener("all", (event) => {
-    take(JSON.parse(event.data));
-    draw();
-    tell("live", `Live, last change ${asOf(state.data.made)}`);
-  });
-  source.addEventListener("change", (event) => {
-    const before = state.data.waiting.length;
-    patch(JSON.parse(event.data));
-    draw();
-    tell("live", `Live, last change ${asOf(state.data.made)}`);
-    if (state.data.waiting.length !== before) part("said").textContent = `${plural(state.data.waiting.length, "pod")} waiting`;
-  });
+  source.addEventListener("all", (event) => arrived(() => renewed(JSON.parse(event.data))));
+  source.addEventListener("change", (event) => arrived(() => patch(JSON.parse(event.data))));
   source.addEventListener("error", () => tell("lost", "The server does not answer; this is the last that it sent"));
 }
 
