@@ -182,7 +182,7 @@ def _nic(nic: Nic) -> dict[str, Any]:
         "kind": "nic",
         "text": " · ".join(filter(None, facts)),
         "cells": length,
-        "used": len(cuts),
+        "used": length if whole else len(cuts),
         "total": length,
         "unusable": []
         if whole

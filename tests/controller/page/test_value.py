@@ -138,6 +138,18 @@ def test_a_tainted_gpu_is_not_healthy():
     assert gpu["health"] == [{"text": "tangram.dev/xid: 79", "effect": "NoSchedule"}]
 
 
+def test_a_nic_that_is_held_as_a_whole_is_in_use_as_a_whole():
+    nodes = [*page_objects.node("dgx-1"), page_objects.device_class("nic")]
+    (nic,) = [
+        one
+        for one in value(*nodes, *page_objects.running("team", "first", "dgx-1", "nic-0000-0c-00-0"))[
+            "nodes"
+        ][0]["nics"]
+        if one["cuts"]
+    ]
+    assert nic["used"] == nic["total"] == nic["cells"] > 1
+
+
 def test_a_cluster_without_anything_has_a_page():
     found = value()
     assert (found["nodes"], found["fragmentation"]["value"]) == ([], None)
