@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any
 
 from controller.page.value import About, Point, fragmentation_of, page_value, use_of
 from controller.page.waiting import waiting_pods
 from controller.state.cluster_seen import ClusterSeen
 from scheduler_core.engine.engine import Engine
 from scheduler_core.frontends.occupancy.view import OccupancyView
-
-_NOBODY: Final[Mapping[str, str]] = {}
 
 
 class PageModel:
@@ -22,10 +20,8 @@ class PageModel:
         self._view = OccupancyView(seen.devices)
         self._engine = Engine(seen.devices)
 
-    def value(
-        self, about: About, told: Mapping[str, str] = _NOBODY, history: Sequence[Point] = ()
-    ) -> dict[str, Any]:
-        """Return the value now. Shape: ``told`` has reasons of waiting pods that are known, by UID."""
+    def value(self, about: About, history: Sequence[Point] = ()) -> dict[str, Any]:
+        """Return the value now."""
         seen = self._seen
         pods = {
             claim.ref: tuple(one.name for one in claim.consumers if one.resource == "pods")
@@ -33,7 +29,7 @@ class PageModel:
         }
         notes = (*about.notes, *seen.problems.values(), *seen.node_problems.values())
         about = About(about.title, about.made, about.is_live, notes)
-        return page_value(about, self._view.cluster(pods), waiting_pods(seen, self._engine, told), history)
+        return page_value(about, self._view.cluster(pods), waiting_pods(seen, self._engine), history)
 
     def point(self, at: float) -> Point:
         """Return the use of the cluster now. Units: ``at`` seconds since 1970."""

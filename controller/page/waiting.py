@@ -6,7 +6,6 @@ claims were decided about now. Nothing is decided or kept.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from controller.model.pods import Pod
@@ -30,11 +29,8 @@ class WaitingPod:
     details: tuple[str, ...] = ()
 
 
-def waiting_pods(seen: ClusterSeen, engine: Engine, told: Mapping[str, str]) -> tuple[WaitingPod, ...]:
-    """Return the pods that wait for devices, the oldest first.
-
-    Shape: ``told`` has reasons that are known already, by UID of the pod.
-    """
+def waiting_pods(seen: ClusterSeen, engine: Engine) -> tuple[WaitingPod, ...]:
+    """Return the pods that wait for devices, the oldest first."""
     reasons = Reasons(seen, engine)
     found = []
     for pod in sorted(seen.waiting.values(), key=lambda one: (one.created, one.ref)):
@@ -46,7 +42,7 @@ def waiting_pods(seen: ClusterSeen, engine: Engine, told: Mapping[str, str]) -> 
         details: tuple[str, ...] = (f"claim {missing[0]} does not exist yet",) if missing else ()
         if claims and not missing:
             details = reasons.of(pod.ref, claims)
-        known = told.get(pod.uid) or pod.problem or pod.told
+        known = pod.problem or pod.told
         reason = known or next(iter(details), "the controller has not decided yet")
         rest = tuple(one for one in details if one != reason)
         found.append(WaitingPod(pod.ref.namespace, pod.ref.name, pod.created, reason, rest))
