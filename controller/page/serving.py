@@ -24,7 +24,7 @@ def served(
 ) -> Iterator[int]:
     """Serve the page while the block runs, and hand out the port. Raises: Unreachable, OSError."""
     review = page_review(kubeconfig, context) if options.is_authorized else None
-    protection = protection_of(options, review)
+    protection = protection_of(options, review, "the page")
     address, stop = options.address, Event()
     is_local = review is None and address.is_loopback
     cluster = Cluster.connect(kubeconfig, context, driver)
