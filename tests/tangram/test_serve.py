@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import socket
 from collections.abc import Callable
+from threading import Event
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
@@ -36,3 +40,70 @@ def test_a_server_that_cannot_be_reached_is_told_before_anything_is_served(
     answer = tangram("serve")
     assert (answer.status, answer.out) == (3, "")
     assert "connection refused" in answer.err
+
+
+class Ending:
+    """The end signal of a test: it comes at once, after the test has looked at what is served."""
+
+    def __init__(self, look: Callable[[], object]) -> None:
+        self.wait = look
+
+
+@pytest.fixture
+def empty_cluster(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A cluster without objects; the list gets what is done to it."""
+    done: list[str] = []
+
+    class Followed:
+        kind, is_synced = "Pod", True
+
+        def subscribe(self, hear: object) -> None:
+            done.append("heard")
+
+        def follow(self, stop: Event) -> list[str]:
+            return []
+
+    class Empty:
+        page_kinds = (Followed(),)
+
+        def close(self) -> None:
+            done.append("closed")
+
+    monkeypatch.setattr("tangram.api.connect", lambda *_: FileCluster(()))
+    monkeypatch.setattr("tangram.page.serve.open_followed", lambda *_: Empty())
+    return done
+
+
+def test_the_page_is_served_until_the_end_and_then_the_cluster_is_left(
+    tangram: Run, monkeypatch: pytest.MonkeyPatch, empty_cluster: list[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    found: list[Any] = []
+
+    def look() -> None:
+        for path in ("", "value.json"):
+            with urlopen(f"http://127.0.0.1:{port}/{path}", timeout=30) as answer:
+                found.append(answer.read().decode())
+
+    monkeypatch.setattr("tangram.page.serve.EndSignal", lambda: Ending(look))
+    answer = tangram("serve", f"--address=127.0.0.1:{port}", "--driver-name=gpu.example.com")
+    assert (answer.status, answer.err) == (0, "")
+    assert answer.out == f"serving http://127.0.0.1:{port}/ until Ctrl-C\n"
+    page, value = found
+    assert page.startswith("<!DOCTYPE html>")
+    assert json.loads(value)["title"] == "the cluster · driver gpu.example.com"
+    assert json.loads(value)["live"] is True
+    assert empty_cluster[-1] == "closed"
+
+
+def test_an_address_that_is_in_use_is_told_and_the_cluster_is_left(
+    tangram: Run, monkeypatch: pytest.MonkeyPatch, empty_cluster: list[str]
+) -> None:
+    monkeypatch.setattr("tangram.page.serve.EndSignal", lambda: Ending(lambda: None))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        answer = tangram("serve", f"--address=127.0.0.1:{port}")
+    assert (answer.status, answer.out) == (2, "")
+    assert f"serve: listen on 127.0.0.1:{port}: Address already in use" in answer.err
+    assert empty_cluster == ["closed"]
