@@ -69,11 +69,10 @@ class Reasons:
         """Return what ``_sentences`` does, nodes with the same reason together. Raises: CoreError."""
         is_undecided = False
         for node in nodes:
-            match self._engine.fits(claims, node):
-                case True:
-                    return (f"node {node.name} has its devices free: they are not allocated yet",)
-                case Undecided():
-                    is_undecided = True
+            fits = self._engine.fits(claims, node)
+            if fits is True:
+                return (f"node {node.name} has its devices free: they are not allocated yet",)
+            is_undecided |= isinstance(fits, Undecided)
         groups = refused_nodes(claims, self._engine, nodes)
         if not is_undecided and _is_elsewhere(groups, _STAGES if self._seen.multi_node else _CLASS):
             return None
