@@ -35,6 +35,9 @@ class _Machine(msgspec.Struct):
     gpus: dict[str, Any]
 
 
+_MACHINES: Final = msgspec.json.Decoder(_Machine)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
     """The folders that installations with other names share.
@@ -109,7 +112,7 @@ def _machine(given: Path) -> Path | None:
 
 def _is_machine(file: Path) -> bool:
     try:
-        msgspec.json.decode(files.read(file) or b"", type=_Machine)
+        _MACHINES.decode(files.read(file) or b"")
     except (msgspec.DecodeError, UnicodeDecodeError, StorageFailed):
         return False
     return True

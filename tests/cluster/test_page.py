@@ -22,7 +22,7 @@ from webhook_clients import authority, pair, trusting
 
 from kube_api import PODS, RESOURCE_CLAIMS, KubeApi
 
-pytestmark = pytest.mark.layout
+pytestmark = pytest.mark.cluster  # not on 1.34, where it shows a free node as held (docs/plan.md)
 _SOON_MS = 60_000
 
 

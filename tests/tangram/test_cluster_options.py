@@ -25,7 +25,7 @@ def nowhere(monkeypatch, tmp_path):
         (("validate",), "validate: say what to judge: --file FILE, or --cluster"),
         (("validate", "--cluster"), "KUBECONFIG"),
         (("validate", "-f", "x.yaml", "--context", "c"), "--context: 'c': is for --cluster"),
-        (("explain",), "--cluster --claim NAMESPACE/NAME"),
+        (("explain",), "pod/NAME, claim/NAME, or --file FILE"),
         (("explain", "--cluster"), "--claim: must be NAMESPACE/NAME"),
         (("explain", "--cluster", "--claim", "name"), "--claim: 'name': must be NAMESPACE/NAME"),
         (("explain", "--cluster", "--claim", "a/b/c"), "--claim: 'a/b/c': must be NAMESPACE/NAME"),
