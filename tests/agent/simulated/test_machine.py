@@ -69,7 +69,7 @@ def test_there_is_nothing_to_attach_to_in_an_empty_directory(tmp_path: Path) -> 
     with pytest.raises(NoMachine) as refusal:
         SimulatedMachine.attach(tmp_path)
 
-    assert "open it with a node file" in str(refusal.value)
+    assert "make it with tangram node create" in str(refusal.value)
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[1]", '{"format": 7}'])
