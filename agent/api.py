@@ -9,12 +9,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
 from agent.publishing import errors
 from agent.publishing.ports import Heard, Interrupted, WatchMessage
-from daemon.authorization import Access, Review, Unreviewed
+from daemon.authorization import Review, reviewing
 from daemon.oldest_server import refusal
 from kube_api import (
     NODES,
@@ -320,13 +321,4 @@ def metrics_review(kubeconfig: Path | None, context: str | None) -> Review:
         lambda: KubeApi.connect(kubeconfig, context, user_agent="tangram-agent/metrics", limits=_REVIEWS)
     )
 
-    def review(token: str, path: str) -> Access:
-        try:
-            allowed = is_allowed(api, token, path)
-        except KubeApiError as error:
-            raise Unreviewed(str(error)) from error
-        if allowed is None:
-            return Access.UNKNOWN
-        return Access.ALLOWED if allowed else Access.FORBIDDEN
-
-    return review
+    return reviewing(partial(is_allowed, api), KubeApiError)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any, Final, Self, TypeVar
@@ -17,7 +18,7 @@ from controller.model.pods import PodRef
 from controller.plan.documents import REASON
 from controller.pools_api import MULTI_NODE_POOLS
 from controller.run.ports import Document, Why, WriteFailed
-from daemon.authorization import Access, Review, Unreviewed
+from daemon.authorization import Review, reviewing
 from daemon.oldest_server import refusal
 from kube_api import (
     DEVICE_CLASSES,
@@ -300,16 +301,7 @@ def page_review(kubeconfig: Path | None, context: str | None) -> Review:
     except KubeApiError as error:
         raise Unreachable(str(error)) from error
 
-    def review(token: str, path: str) -> Access:
-        try:
-            allowed = is_allowed(api, token, path)
-        except KubeApiError as error:
-            raise Unreviewed(str(error)) from error
-        if allowed is None:
-            return Access.UNKNOWN
-        return Access.ALLOWED if allowed else Access.FORBIDDEN
-
-    return review
+    return reviewing(partial(is_allowed, api), KubeApiError)
 
 
 class PodEvents:

@@ -39,6 +39,25 @@ Review = Callable[[str, str], Access]
 """Asks the API server about a token and a path. Raises: Unreviewed."""
 
 
+def reviewing(is_allowed: Callable[[str, str], bool | None], failure: type[Exception]) -> Review:
+    """Return a review by a question to the API server.
+
+    Shape: ``is_allowed`` takes a token and a path, and returns None where the server knows no owner of the
+           token; ``failure`` is what it raises where the server gave no answer.
+    """
+
+    def review(token: str, path: str) -> Access:
+        try:
+            allowed = is_allowed(token, path)
+        except failure as error:
+            raise Unreviewed(str(error)) from error
+        if allowed is None:
+            return Access.UNKNOWN
+        return Access.ALLOWED if allowed else Access.FORBIDDEN
+
+    return review
+
+
 class Authorization:
     """Judges callers. Safe between threads. Units: ``clock`` counts seconds.
 

@@ -23,7 +23,7 @@ _NONE: Final = object()
 
 
 class _Unusual(Exception):
-    """The text has something that is not built here."""
+    """The text has something that only the full loader reads, such as an alias."""
 
 
 def plain_documents(

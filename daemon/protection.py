@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 
 def protection_of(options: MetricsOptions, review: Review | None, what: str = "the metrics") -> Protection:
-    """Return what the options ask for.
+    """Return the certificate and the authorization that the options ask for.
 
     Shape: ``review`` asks the API server, needed for authorization; ``what`` is read there, in messages.
     """

@@ -10,11 +10,12 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self
 
 from agent.inventory.numbers.kept import NumbersUnknown
-from daemon.authorization import Access, Review, Unreviewed
+from daemon.authorization import Review, reviewing
 from daemon.oldest_server import NEEDED_API, refusal
 from kube_api import (
     NODES,
@@ -310,13 +311,4 @@ def metrics_review(kubeconfig: Path | None) -> Review:
     except NotConfigured as error:
         raise NoApiServer(str(error)) from error
 
-    def review(token: str, path: str) -> Access:
-        try:
-            allowed = is_allowed(api, token, path)
-        except KubeApiError as error:
-            raise Unreviewed(str(error)) from error
-        if allowed is None:
-            return Access.UNKNOWN
-        return Access.ALLOWED if allowed else Access.FORBIDDEN
-
-    return review
+    return reviewing(partial(is_allowed, api), KubeApiError)

@@ -65,7 +65,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(path)
 
     def _answer(self, path: str) -> None:
-        """Answer a request that may be made."""
+        """Answer a request of a caller who may make it."""
         if path == PAGE:
             self._reply(200, "text/html", document_of(self.server.hub.text()).encode())
         elif path == "/value.json":

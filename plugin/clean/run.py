@@ -95,7 +95,7 @@ def _refuse_used(options: Options, cdi: CdiFolder, subject: str) -> None:
 
 
 def _refuse_elsewhere(options: Options, cdi: CdiFolder, with_others: Shared, subject: str) -> None:
-    """Refuse where the plugin's folder is missing and something is there: the folder may be elsewhere."""
+    """Refuse if the plugin's folder is missing but other files of Tangram exist: it may be elsewhere."""
     if files.exists(options.data_dir):
         return
     found = (*(cdi.path(uid) for uid in sorted(cdi.claims())), *with_others.trees)

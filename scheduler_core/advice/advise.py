@@ -62,7 +62,7 @@ def _other_node(claims: Sequence[Claim], engine: Engine, elsewhere: Sequence[Nod
 
 
 def _ended(claims: Sequence[Claim], engine: Engine, nodes: Sequence[Node]) -> Iterator[EndClaims]:
-    """Yield the fewest claims to end, where ending claims helps."""
+    """Yield the smallest sets of claims whose end would make the claims fit; nothing if none would."""
     try:
         found = freeings(engine, claims, nodes, most=1, questions=QUESTIONS)
     except CoreError:

@@ -109,7 +109,7 @@ class _Matched:
 
 
 def _apart(option: DeviceRequest) -> tuple[_Expression, ...]:
-    """Return the request's selectors, term by term."""
+    """Return the terms of the request's selectors, each as a step of its own."""
     return tuple(
         _Expression(StageKind.SELECTOR, term.text, f"selectors[{number}]", (term,))
         for number, text in enumerate(option.selectors)

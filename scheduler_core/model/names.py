@@ -25,7 +25,7 @@ _WORD_START: Final = re.compile(
 _MEMORY_SLICE: Final = re.compile(r"memory-slice-([0-9]{1,3})")
 
 DEFAULT_DRIVER: Final = "tangram.dev"
-"""The DRA driver where no option names another."""
+"""The name of the DRA driver, unless an option gives another."""
 
 LABEL_RULE: Final = f"must be a DNS label (a-z, 0-9, -) of at most {LABEL_LENGTH} characters"
 NAME_RULE: Final = f"must be a DNS label, or labels joined by dots, of at most {LABEL_LENGTH} characters"

@@ -28,7 +28,7 @@ def add(parsers: Subparsers) -> None:
         "    --sriov openshift.io/rdma=vf.tangram.dev > tangram.yaml",
         _run,
     )
-    what = "claims, templates, classes, pods or what makes pods, as written for NVIDIA's drivers"
+    what = "claims, templates, classes, pods, Deployments and the like, written for NVIDIA's drivers"
     add_files(parser, f"YAML or JSON with {what}", is_required=True)
     parser.add_argument(
         "--sriov",

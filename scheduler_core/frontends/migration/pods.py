@@ -109,6 +109,6 @@ def _with_claim(spec: Mapping[str, Any], containers: list[Container], template: 
 
 
 def _put(obj: Mapping[str, Any], keys: tuple[str, ...], value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an object with another value at a path."""
+    """Return a copy of an object in which the value at a path is replaced."""
     key, *below = keys
     return {**obj, key: _put(obj[key], tuple(below), value) if below else value}

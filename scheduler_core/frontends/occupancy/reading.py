@@ -161,7 +161,7 @@ class StructureFactsCache:
         self._known: dict[StructureClass, StructureFacts] = {}
 
     def of(self, component: Component) -> StructureFacts:
-        """Return the facts of a component."""
+        """Return what does not change of a component; it is read once for each structure."""
         structure = component.template.structure_class
         found = self._known.get(structure)
         if found is None:
