@@ -22,7 +22,7 @@ from webhook_clients import authority, pair, trusting
 
 from kube_api import PODS, RESOURCE_CLAIMS, KubeApi
 
-pytestmark = pytest.mark.cluster  # not on 1.34: there claims were still shown after their end (docs/plan.md)
+pytestmark = pytest.mark.cluster  # on 1.34 no controller manager runs, which would end the claims
 _SOON_MS = 60_000
 
 
