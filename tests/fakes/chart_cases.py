@@ -209,6 +209,32 @@ CASES = {
     "devices of several nodes": Case(
         ("controller.enabled=true", "controller.multiNodePools=true"), f"{_WITH_CONTROLLER} multi-node-pools"
     ),
+    "the page": Case(
+        ("controller.enabled=true", "controller.page.enabled=true"),
+        _WITH_CONTROLLER,
+        f"components: [{_PARTS}/page]\n",
+    ),
+    "the page with another certificate, without a webhook": Case(
+        (
+            "controller.enabled=true",
+            "controller.webhook=false",
+            "controller.page.enabled=true",
+            "controller.page.tlsSecret=gpus.example.com",
+        ),
+        _WITH_CONTROLLER,
+        f"components: [{_PARTS}/without-webhook, {_PARTS}/page]\n"
+        "patches:\n"
+        + _patch(
+            _CONTROLLER,
+            ("test", f"{_POD}/volumes/1/name", "page-tls"),
+            ("replace", f"{_POD}/volumes/1/secret/secretName", "gpus.example.com"),
+        ),
+    ),
+    "the page with cert-manager for the webhook": Case(
+        ("controller.enabled=true", "controller.certManager=true", "controller.page.enabled=true"),
+        _WITH_CONTROLLER,
+        f"components: [{_PARTS}/cert-manager, {_PARTS}/page]\n",
+    ),
     "another controller": Case(
         (
             "controller.enabled=true",

@@ -13,6 +13,7 @@ import yaml
 from controller.certificates.making import service_names
 from controller.election.values import Times
 from controller.options import parser, read_options
+from daemon.page.options import RIGHT
 from scheduler_core.frontends.classes.pods import DOMAIN
 from scheduler_core.frontends.pods.amounts import NAMES
 from scheduler_core.model.ownership import AMOUNTS, CLAIM, CONTROLLER, GATE, OWNER, TAINT_EFFECT, TEMPLATES
@@ -240,6 +241,44 @@ def test_with_cert_manager_the_controller_serves_the_files_that_the_certificate_
     assert set(certificate["spec"]["dnsNames"]) == set(service_names(NAME, NAMESPACE))
     annotations = found["MutatingWebhookConfiguration", NAME]["metadata"]["annotations"]
     assert annotations["cert-manager.io/inject-ca-from"] == f"{NAMESPACE}/{certificate['metadata']['name']}"
+
+
+def test_the_page_is_served_by_tls_to_whom_the_api_server_allows_it_and_nobody_has_that_right(
+    kustomize, tmp_path
+):
+    above = os.path.relpath(OVERLAY, tmp_path)
+    component = os.path.relpath(OVERLAY.parents[1] / "page", tmp_path)
+    kustomization = {"kind": "Kustomization", "resources": [above], "components": [component]}
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
+    found = {(one["kind"], one["metadata"]["name"]): one for one in kustomize(tmp_path)}
+
+    pod = found["Deployment", NAME]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    (mount,) = (one for one in container["volumeMounts"] if one["name"] == "page-tls")
+    (port,) = (one for one in container["ports"] if one["name"] == "page")
+    page = read_options(expanded(container["args"])).page
+    assert page.address.port == port["containerPort"]
+    assert page.is_authorized
+    assert {page.certificate.parent, page.key.parent} == {Path(mount["mountPath"])}
+    assert found["Service", "tangram-page"]["spec"]["ports"][0]["targetPort"] == port["name"]
+    assert rights(found["ClusterRole", "tangram-page-reviews"]) == {
+        ("authentication.k8s.io", "tokenreviews"): {"create"},
+        ("authorization.k8s.io", "subjectaccessreviews"): {"create"},
+    }
+    assert found["ClusterRole", "tangram-page-reader"]["rules"] == [
+        {"nonResourceURLs": [RIGHT], "verbs": ["get"]}
+    ]
+    bound = [one for (kind, _), one in found.items() if kind.endswith("Binding") and "roleRef" in one]
+    assert "tangram-page-reader" not in {one["roleRef"]["name"] for one in bound}
+    assert found["ClusterRoleBinding", "tangram-page-reviews"]["subjects"] == [
+        {"kind": "ServiceAccount", "name": NAME, "namespace": NAMESPACE}
+    ]
+
+
+def test_the_controller_serves_no_page_unless_it_is_asked_to():
+    (container,) = the("Deployment")["spec"]["template"]["spec"]["containers"]
+
+    assert read_options(expanded(container["args"])).page is None
 
 
 def expanded(args):

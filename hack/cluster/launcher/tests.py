@@ -52,7 +52,11 @@ _OF_THE_PLUGIN = (
 )
 # With Tangram's controller, on a machine that has what its examples ask for. Chaos comes last: an API server
 # that was just started forbids what it allows later, and one test looks for that in the controller's log.
-_CONTROLLED = ("tests/cluster/test_controller_pods.py", "tests/cluster/test_controller_chaos.py")
+_CONTROLLED = (
+    "tests/cluster/test_controller_pods.py",
+    "tests/cluster/test_controller_page.py",
+    "tests/cluster/test_controller_chaos.py",
+)
 _WITH_CONTROLLER = ("--controller", "--node-yaml", "dgx-a100")
 # kube-scheduler allocates there, on a machine whose GPUs claims share too.
 _CHAOS = ("tests/cluster/test_chaos.py",)

@@ -21,6 +21,16 @@
 {{- $secret := dict "name" "certificate" "secret" (dict "secretName" "tangram-controller-webhook") -}}
 {{- $_ := set $pod "volumes" (append $pod.volumes $secret) -}}
 {{- end -}}
+{{- if $own.page.enabled -}}
+{{- $arguments := concat $container.args (list "--page-address=:8444" "--page-tls-cert=/run/page-tls/tls.crt"
+    "--page-tls-key=/run/page-tls/tls.key" "--page-authorization=token") -}}
+{{- $_ := set $container "args" $arguments -}}
+{{- $_ := set $container "ports" (append $container.ports (dict "name" "page" "containerPort" 8444)) -}}
+{{- $mount := dict "name" "page-tls" "mountPath" "/run/page-tls" "readOnly" true -}}
+{{- $_ := set $container "volumeMounts" (append $container.volumeMounts $mount) -}}
+{{- $secret := dict "name" "page-tls" "secret" (dict "secretName" $own.page.tlsSecret) -}}
+{{- $_ := set $pod "volumes" (append $pod.volumes $secret) -}}
+{{- end -}}
 {{- $_ := set $container "imagePullPolicy" .root.Values.image.pullPolicy -}}
 {{- $_ := set $container "resources" $own.resources -}}
 {{- $_ := set $pod "tolerations" $own.tolerations -}}

@@ -51,5 +51,8 @@ Takes a dictionary: root, the chart's values and files; file, the path below dep
 {{- if and .controller.multiNodePools (not .controller.enabled) -}}
 {{- fail "controller.multiNodePools is true, but controller.enabled is false, and only the controller publishes such pools: set controller.enabled=true" -}}
 {{- end -}}
+{{- if and .controller.page.enabled (not .controller.enabled) -}}
+{{- fail "controller.page.enabled is true, but controller.enabled is false, and the controller serves the page: set controller.enabled=true, or use tangram serve" -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
