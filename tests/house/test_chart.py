@@ -162,8 +162,8 @@ WRONG = {
     "hardware=nics,nvidiaCdiHook=/hook": 'nvidiaCdiHook is "/hook", but hardware is "nics"',
     "controller.certManager=true,controller.webhook=false": "controller.certManager is true, but controller.",
     "controller.multiNodePools=true": "controller.multiNodePools is true, but controller.enabled is false",
-    "controller.page.enabled=true": "controller.page.enabled is true, but controller.enabled is false, and the",
-    "controller.enabled=true,controller.page.tlsSecret=Own": "at '/controller/page/tlsSecret': 'Own' does not match",
+    "controller.page.enabled=true": "controller.page.enabled is true, but controller.enabled is false",
+    "controller.page.tlsSecret=Own": "at '/controller/page/tlsSecret': 'Own' does not match pattern",
 }
 
 
