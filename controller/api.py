@@ -144,6 +144,8 @@ class Cluster:
         self.claims = Followed(api, RESOURCE_CLAIMS, self._claims)
         slices = Store[Any](lambda one: reading.slice_text(one.text))
         self.slices = Followed(api, RESOURCE_SLICES, slices, f"spec.driver={driver}", as_text=True)
+        all_slices = Store[Any](lambda one: reading.slice_text(one.text))
+        self.all_slices = Followed(api, RESOURCE_SLICES, all_slices, as_text=True)
         self.classes = Followed(api, DEVICE_CLASSES, _store(reading.device_class))
         self._resource_classes = _store(_as_it_is)
         self.resource_classes = Followed(api, RESOURCE_CLASSES, self._resource_classes, is_optional=True)
@@ -185,8 +187,11 @@ class Cluster:
 
     @property
     def page_kinds(self) -> tuple[Followed, ...]:
-        """Return what the page shows, in the same order. Nobody else may follow these at the same time."""
-        return (self.classes, self.nodes, self.slices, self.claims, self.pods)
+        """Return what the page shows, in the same order: slices of all drivers.
+
+        Nobody else may follow these at the same time.
+        """
+        return (self.classes, self.nodes, self.all_slices, self.claims, self.pods)
 
     def refresh(self) -> None:
         """Read all claims as they are at the server now. Raises: WriteFailed."""

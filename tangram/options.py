@@ -25,6 +25,19 @@ def add_driver_name(parser: Parser, purpose: str = "the DRA driver to publish as
     )
 
 
+def add_only_driver(parser: Parser) -> None:
+    """Add ``--only-driver``; ``only_drivers`` is empty where it was not given."""
+    parser.add_argument(
+        "--only-driver",
+        metavar="NAME",
+        type=_driver_name,
+        action="append",
+        default=[],
+        dest="only_drivers",
+        help="only devices of this DRA driver; may be repeated; default: devices of all drivers",
+    )
+
+
 def _driver_name(text: str) -> str:
     if not is_driver(text):
         raise ArgumentTypeError(f"{shown(text)}: {DRIVER_RULE}")

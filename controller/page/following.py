@@ -6,7 +6,7 @@ It has a copy of the cluster of its own, so that nobody else in the process wait
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import Any, Final, NamedTuple
@@ -40,14 +40,24 @@ Tell = Callable[[dict[str, Any]], object]
 
 
 class Following:
-    """Follows one cluster. Shape: ``title`` heads the page."""
+    """Follows one cluster.
 
-    def __init__(self, watched: Sequence[Watched], driver: str, title: str, clocks: Clocks) -> None:
+    Shape: ``title`` heads the page; ``drivers`` are those whose devices are shown, empty for all.
+    """
+
+    def __init__(
+        self,
+        watched: Sequence[Watched],
+        driver: str,
+        title: str,
+        clocks: Clocks,
+        drivers: Collection[str] = (),
+    ) -> None:
         self._watched = watched
         self._title = title
         self._clocks = clocks
-        self._seen = ClusterSeen(driver)
-        self._model = PageModel(self._seen)
+        self._seen = ClusterSeen(driver, sees_all=True)
+        self._model = PageModel(self._seen, drivers)
         self._history = History()
         self._inbox: SimpleQueue[Changed | None] = SimpleQueue()
         self._problems: dict[str, str] = {}

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from controller.page.value import About, Point, fragmentation_of, page_value, use_of
 from controller.page.waiting import waiting_pods
 from controller.state.cluster_seen import ClusterSeen
 from scheduler_core.engine.engine import Engine
+from scheduler_core.frontends.occupancy.narrowing import of_drivers
+from scheduler_core.frontends.occupancy.values import ClusterOccupancy
 from scheduler_core.frontends.occupancy.view import OccupancyView
+from scheduler_core.model.claim import ClaimRef
 
 
 class PageModel:
     """Gives values of the page. What was read of a pool is kept until the pool changes."""
 
-    def __init__(self, seen: ClusterSeen) -> None:
+    def __init__(self, seen: ClusterSeen, drivers: Collection[str] = ()) -> None:
+        """Take what is known, which sees all. Shape: ``drivers`` whose devices are shown, empty for all."""
+        assert seen.sees_all
         self._seen = seen
+        self._drivers = drivers
         self._view = OccupancyView(seen.devices)
         self._engine = Engine(seen.devices)
 
@@ -29,9 +35,13 @@ class PageModel:
         }
         notes = (*about.notes, *seen.problems.values(), *seen.node_problems.values())
         about = About(about.title, about.made, about.is_live, notes)
-        return page_value(about, self._view.cluster(pods), waiting_pods(seen, self._engine), history)
+        return page_value(about, self._occupancy(pods), waiting_pods(seen, self._engine), history)
 
     def point(self, at: float) -> Point:
         """Return the use of the cluster now. Units: ``at`` seconds since 1970."""
-        occupancy = self._view.cluster()
+        occupancy = self._occupancy()
         return Point(at, use_of(occupancy), fragmentation_of(occupancy))
+
+    def _occupancy(self, pods: Mapping[ClaimRef, tuple[str, ...]] | None = None) -> ClusterOccupancy:
+        found = self._view.cluster(pods)
+        return of_drivers(found, self._drivers) if self._drivers else found

@@ -18,9 +18,7 @@ from scheduler_core.advice.sentences import remedy_text
 from scheduler_core.base.errors import CoreError
 from scheduler_core.engine.engine import Engine
 from scheduler_core.model.claim import Claim, ClaimRef
-from scheduler_core.model.funnel import StageKind
 from scheduler_core.model.nodes import Node
-from scheduler_core.model.result import Cause, Undecided
 
 _ASKED: Final = 100
 """So many different shapes of pods are asked about; the others say how to ask."""
@@ -28,8 +26,6 @@ _ADVISED: Final = 10
 """For so many of them it is found out what would help: that takes many questions."""
 _TRIED: Final = 16
 """Nodes on which it is tried what would help."""
-_CLASS: Final = (StageKind.KNOWN, StageKind.CLASS)
-_STAGES: Final = (*_CLASS, StageKind.SELECTOR, StageKind.CAPACITY)
 
 
 class Reasons:
@@ -39,7 +35,7 @@ class Reasons:
         self._seen = seen
         self._engine = engine
         self._advised = 0
-        self._known: dict[tuple[str, ...], tuple[str, ...] | None] = {}  # None: not our devices
+        self._known: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def of(self, pod: PodRef, claims: Sequence[Claim]) -> tuple[str, ...]:
         """Return why claims of a pod get no devices, and then what would help. Shape: never empty."""
@@ -50,32 +46,30 @@ class Reasons:
             self._known[shape] = self._sentences(nameless)
         asking = f"tangram explain pod/{pod.name} -n {pod.namespace} says why"
         found = self._known.get(shape, ())
-        if found is None:
-            which = f"devices that driver {self._seen.driver} does not publish on single nodes"
-            return (f"asks for {which}; {asking}",)
         return tuple(_with_names(text, ordered) for text in found) or (asking,)
 
-    def _sentences(self, claims: list[Claim]) -> tuple[str, ...] | None:
-        """Return why claims get no devices, None where they ask for devices that are not known here."""
-        nodes = [self._seen.devices.views.node(name) for name in self._seen.devices.views.names]
+    def _sentences(self, claims: list[Claim]) -> tuple[str, ...]:
+        """Return why claims get no devices."""
+        nodes = self._nodes()
         if not nodes:
-            return (f"no node publishes devices of driver {self._seen.driver}",)
+            return ("no DRA driver publishes devices in this cluster",)
         try:
             return self._refusals(claims, nodes)
         except CoreError as error:
             return (str(error),)
 
-    def _refusals(self, claims: list[Claim], nodes: list[Node]) -> tuple[str, ...] | None:
+    def _nodes(self) -> list[Node]:
+        """Return the nodes that may have devices: all, where there are devices of no single node."""
+        views = self._seen.devices.views
+        names = {*views.names, *self._seen.nodes} if views.has_shared else views.names
+        return [views.node(name) for name in sorted(names)]
+
+    def _refusals(self, claims: list[Claim], nodes: list[Node]) -> tuple[str, ...]:
         """Return what ``_sentences`` does, nodes with the same reason together. Raises: CoreError."""
-        is_undecided = False
         for node in nodes:
-            fits = self._engine.fits(claims, node)
-            if fits is True:
+            if self._engine.fits(claims, node) is True:
                 return (f"node {node.name} has its devices free: they are not allocated yet",)
-            is_undecided |= isinstance(fits, Undecided)
         groups = refused_nodes(claims, self._engine, nodes)
-        if not is_undecided and _is_elsewhere(groups, _STAGES if self._seen.multi_node else _CLASS):
-            return None
         return (*map(_group_text, groups), *self._advice(claims, nodes, groups))
 
     def _advice(self, claims: list[Claim], nodes: list[Node], groups: Sequence[RefusedAlike]) -> list[str]:
@@ -96,24 +90,6 @@ def _with_names(text: str, claims: Sequence[Claim]) -> str:
     for place, one in enumerate(claims):
         text = text.replace(str(_stand_in(place)), str(one.ref))
     return text
-
-
-def _is_elsewhere(groups: Sequence[RefusedAlike], kinds: Sequence[StageKind]) -> bool:
-    """Whether some request asks for devices that no node publishes, as far as stages of these kinds say.
-
-    The devices of other drivers are not known here, nor those that belong to no single node. A class that
-    matches none of ours is about them. Selectors may be too, but only where there are devices of no node:
-    else it is more likely that they are mistaken, and the refusal says how.
-    """
-    refusals = [one.refusal for one in groups if one.refusal is not None]
-    if all(one.cause is not Cause.NO_MATCHING_DEVICE for one in refusals):
-        return False
-    matched: dict[tuple[ClaimRef, str], bool] = {}
-    for funnel in (each for one in refusals for each in one.funnels):
-        request = (funnel.claim, funnel.request.partition("/")[0])
-        left = [stage.left for stage in funnel.stages if stage.kind in kinds]
-        matched[request] = matched.get(request, False) or left[-1] > 0
-    return not all(matched.values())
 
 
 def _group_text(group: RefusedAlike) -> str:

@@ -28,7 +28,7 @@ def served(
     address, stop = options.address, Event()
     is_local = review is None and address.is_loopback
     cluster = Cluster.connect(kubeconfig, context, driver)
-    following = Following(cluster.page_kinds, driver, f"driver {driver}", clocks)
+    following = Following(cluster.page_kinds, driver, "the cluster", clocks)
     hub = Hub(following.value())
     try:
         with serving_page((address.host, address.port), hub, protection, is_local=is_local) as port:

@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from controller.page.waiting import WaitingPod
+from scheduler_core.frontends.occupancy.naming import has_several_drivers, nodes_text, with_driver
 from scheduler_core.frontends.occupancy.values import (
     Availability,
     ClusterOccupancy,
@@ -35,6 +36,8 @@ DEFINITION: Final = (
     "0 % where moving them on their GPUs would make no room"
 )
 _NOWHERE: Final = "devices of no single node"
+_CELLS: Final = 32
+"""So many devices of one kind are drawn one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,7 @@ def page_value(
                 "gpus": one.gpus,
                 "used": one.memory_slices,
                 "vfs": one.vfs,
+                "others": one.others,
                 "claims": one.claims,
             }
             for one in occupancy.namespaces
@@ -113,17 +117,27 @@ def _is_used(one: MemorySlice) -> bool:
 
 
 def _node(node: NodeOccupancy) -> dict[str, Any]:
-    gpus = [_gpu(one) for one in node.gpus]
+    """Return a node. The driver is told with the devices that another driver's stand beside."""
+    mixed = {kind: has_several_drivers(kind_of) for kind, kind_of in _kinds(node)}
+    gpus = [_gpu(one) | _driver(one, is_told=mixed["gpu"]) for one in node.gpus]
     return {
         "name": node.name or _NOWHERE,
         "gpus": gpus,
-        "nics": [_nic(one) for one in node.nics],
-        "others": [_other(one) for one in node.others],
+        "nics": [_nic(one) | _driver(one, is_told=mixed["nic"]) for one in node.nics],
+        "others": [_other(one, is_mixed=mixed["other"], is_of_node=bool(node.name)) for one in node.others],
         "used": sum(one["used"] for one in gpus),
         "total": sum(one["total"] for one in gpus),
         "free": _free(node.free),
         "fragmentation": _fragmentation(node.room),
     }
+
+
+def _kinds(node: NodeOccupancy) -> Iterator[tuple[str, Sequence[Gpu | Nic | OtherDevices]]]:
+    yield from (("gpu", node.gpus), ("nic", node.nics), ("other", node.others))
+
+
+def _driver(one: Gpu | Nic, *, is_told: bool) -> dict[str, str]:
+    return {"name": with_driver(one.name, one, is_mixed=is_told)}
 
 
 def _gpu(gpu: Gpu) -> dict[str, Any]:
@@ -194,21 +208,43 @@ def _nic(nic: Nic) -> dict[str, Any]:
     }
 
 
-def _other(other: OtherDevices) -> dict[str, Any]:
-    holders = _claims(one.claim for one in other.uses)
+def _other(other: OtherDevices, *, is_mixed: bool, is_of_node: bool) -> dict[str, Any]:
+    """Return devices of one kind: a cell for each, those that are held first; many of them as one cell."""
+    facts = [f"{other.free} of {other.count} free"]
+    if not is_of_node:
+        facts += [f"pool {other.pool.name}", f"usable from {nodes_text(other.usable_from)}"]
+    cuts = list(_device_cuts(other.uses) if other.count <= _CELLS else _one_cut(other))
+    held = len({one.device for one in other.uses})
+    has_cells = other.count <= _CELLS
     return {
-        "name": other.what,
+        "name": with_driver(other.what, other, is_mixed=is_mixed),
         "kind": "other",
-        "text": f"{other.free} of {other.count} free",
-        "cells": 1,
-        "used": other.count - other.free,
+        "text": " · ".join(facts),
+        "cells": other.count if has_cells else 1,
+        "used": held,
         "total": other.count,
-        "unusable": [],
-        "cuts": [{"start": 0, "size": 1, "label": other.what, "holders": holders}] if holders else [],
+        "unusable": list(range(held + other.free, other.count)) if has_cells else [],
+        "cuts": cuts,
         "free": {},
         "place": [],
         "health": [],
     }
+
+
+def _device_cuts(uses: Iterable[DeviceUse]) -> Iterator[dict[str, Any]]:
+    for place, (name, members) in enumerate(groupby(uses, lambda one: one.device)):
+        yield {
+            "start": place,
+            "size": 1,
+            "label": str(name),
+            "holders": _claims(one.claim for one in members),
+        }
+
+
+def _one_cut(other: OtherDevices) -> Iterator[dict[str, Any]]:
+    holders = _claims(one.claim for one in other.uses)
+    if holders:
+        yield {"start": 0, "size": 1, "label": other.what, "holders": holders}
 
 
 def _claims(refs: Iterable[ClaimRef]) -> list[str]:

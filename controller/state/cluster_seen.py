@@ -39,14 +39,15 @@ class ClusterSeen:
     """Everything that decisions depend on.
 
     Shape: ``waiting`` are the pods without a node, by UID; ``claims`` and ``templates`` by namespace and
-           name; ``problems`` are slices that cannot be read, by name; ``multi_node`` names of slices whose
-           devices belong to no single node: they are not in ``devices``; ``node_problems`` nodes of which
-           not all can be read; ``hardware`` is another number after each change of a slice or of a node's
+           name; ``problems`` are slices that cannot be read, by name; ``node_problems`` nodes of which
+           not all can be read; ``sees_all`` where devices of no single node are in ``devices`` too, for
+           showing them; ``hardware`` is another number after each change of a slice or of a node's
            owner; ``doubles`` are devices that several claims hold by somebody's mistake.
     """
 
-    def __init__(self, driver: str, features: Features = ALL) -> None:
+    def __init__(self, driver: str, features: Features = ALL, *, sees_all: bool = False) -> None:
         self.driver = driver
+        self.sees_all = sees_all
         self.devices = ClusterState(features=features)
         self.rooms = Rooms()
         self.owned = OwnedNodes()
@@ -55,7 +56,6 @@ class ClusterSeen:
         self.claims: dict[ClaimRef, ClaimSeen] = {}
         self.templates: dict[ClaimRef, Mapping[str, Any]] = {}
         self.problems: dict[str, str] = {}
-        self.multi_node: set[str] = set()
         self.node_problems: dict[str, str] = {}
         self.tables: dict[str, NodeTable] = {}
         self.hardware = 0
@@ -98,13 +98,12 @@ class ClusterSeen:
     def set_slices(self, slices: list[SliceSeen]) -> Effect:
         """Add slices or replace them. Those of one pool that follow each other are added together.
 
-        Pools that no node owns are left out: kube-scheduler allocates their devices.
+        Pools that no node owns are left out unless all is seen: kube-scheduler allocates their devices.
         """
         self.hardware += 1
         contents: list[V1Slice] = []
         for one in slices:
-            if one.is_multi_node:
-                self.multi_node.add(one.name)
+            if one.is_multi_node and not self.sees_all:
                 continue
             content = one.taken()
             self.owned.put(one.name, one.node, one.is_owned)
@@ -122,7 +121,6 @@ class ClusterSeen:
         self.hardware += 1
         self.owned.remove(name)
         self.problems.pop(name, None)
-        self.multi_node.discard(name)
         self.devices.remove_v1_slice(name)
         return Effect(is_room=True)  # what is left may be complete now
 

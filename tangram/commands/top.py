@@ -18,6 +18,7 @@ from tangram.face import DONE, Face, Subparsers, add_command
 from tangram.files import add_files, read_files
 from tangram.live_cluster import Listed
 from tangram.objects import read_objects
+from tangram.options import add_only_driver
 from tangram.program.streams import complain
 from tangram.summaries import SUMMARIES
 from tangram.top.cluster import KINDS, TopCluster
@@ -48,6 +49,7 @@ def add(parsers: Subparsers) -> None:
         "--node", metavar="MACHINE", help="a shipped simulated machine, or the path of a node file"
     )
     add_cluster(parser, "read a running cluster")
+    add_only_driver(parser)
     one = parser.add_mutually_exclusive_group()
     one.add_argument(
         "-n",

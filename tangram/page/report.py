@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -19,8 +19,9 @@ from tangram.controlled.waiting import PodWaiting, waiting
 from tangram.documents import read_documents
 from tangram.errors import BadInput, bad_argument
 from tangram.face import DONE, Face, Subparsers, add_command
-from tangram.options import add_driver_name
+from tangram.options import add_driver_name, add_only_driver
 from tangram.page.file_cluster import FileCluster
+from tangram.page.reading import may_be_the_controllers, read_seen
 from tangram.pictures.counted import counted
 from tangram.preparable import driver_of
 from tangram.summaries import SUMMARIES
@@ -51,7 +52,8 @@ def add(parsers: Subparsers) -> None:
         help="objects of a cluster, as kubectl get -o yaml has them; - for standard input; may be repeated",
     )
     add_cluster(parser, "the objects of a running cluster")
-    add_driver_name(parser, "Tangram's DRA driver: its devices are shown")
+    add_only_driver(parser)
+    add_driver_name(parser, "Tangram's DRA driver, whose controller gives reasons")
 
 
 def _run(options: Namespace, face: Face) -> int:
@@ -60,7 +62,7 @@ def _run(options: Namespace, face: Face) -> int:
         raise BadInput("report: say what to show: --cluster, or --file FILE")
     if not (options.file or options.json):
         raise bad_argument("--output", None, "must be given: the file for the page, or - for standard output")
-    value = page_of(_reader(options, face), driver_of(options), _title(options))
+    value = page_of(_reader(options, face), driver_of(options), _title(options), options.only_drivers)
     if options.json:
         face.out.json(value)
     elif options.file == _STANDARD_OUTPUT:
@@ -81,16 +83,27 @@ def _reader(options: Namespace, face: Face) -> ClusterReader:
 def _title(options: Namespace) -> str:
     where = f"context {options.context}" if options.context else "the cluster"
     source = where if options.cluster else ", ".join(options.files)
-    return f"{source} · driver {driver_of(options)}"
+    return titled(source, options.only_drivers)
 
 
-def page_of(cluster: ClusterReader, driver: str, title: str) -> dict[str, Any]:
-    """Return the value of the page for a cluster that is read once. Raises: BadInput."""
+def titled(source: str, drivers: Sequence[str]) -> str:
+    """Return what heads the page: where the objects are from, and the drivers if not all are shown."""
+    only = f"{'driver' if len(drivers) == 1 else 'drivers'} {', '.join(drivers)} only" if drivers else ""
+    return " · ".join(filter(None, (source, only)))
+
+
+def page_of(cluster: ClusterReader, driver: str, title: str, drivers: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the value of the page for a cluster that is read once.
+
+    Shape: ``drivers`` whose devices are shown, empty for all. Raises: BadInput.
+    """
     now = time.time()
-    coordinator = read_controlled(cluster, driver, now)
+    seen = read_seen(cluster, driver)
     made = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    value = PageModel(coordinator.seen).value(About(title, made))
-    # Deciding gives pods their devices in what is known, so it comes last.
+    value = PageModel(seen, drivers).value(About(title, made))
+    if not may_be_the_controllers(seen):
+        return value
+    coordinator = read_controlled(cluster, driver, now)  # it knows the devices that the controller allocates
     decided = {(one.pod.ref.namespace, one.pod.ref.name): _reason(one) for one in waiting(coordinator)}
     shown = [_with_reason(one, decided) for one in value["waiting"]]
     return {**value, "waiting": shown}

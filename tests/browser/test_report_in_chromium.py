@@ -44,6 +44,26 @@ def test_a_node_opens_to_its_pcie_tree_and_every_holder_has_a_name(chromium: Bro
         expect(held).to_be_visible()
 
 
+def test_devices_of_other_drivers_and_of_no_node_are_listed_with_their_holders(
+    chromium: Browser, written: Written
+) -> None:
+    spec = {"driver": "net.example.com", "allNodes": True, "devices": [{"name": "a"}, {"name": "b"}]}
+    pool = {"name": "rack-1", "generation": 1, "resourceSliceCount": 1}
+    shared = {"kind": "ResourceSlice", "metadata": {"name": "rack-1"}, "spec": {**spec, "pool": pool}}
+    claim, pod = page_objects.running("team", "job", "rack-1", "b")
+    claim["status"]["allocation"]["devices"]["results"][0]["driver"] = "net.example.com"
+    with page_of(chromium) as page:
+        page.goto(written([*page_objects.small_node("n"), shared, claim, pod]))
+        expect(page.locator("#figures")).to_contain_text("Other devices in use1 of 2")
+        expect(page.locator("#namespaces tr td").nth(4)).to_have_text("1")
+        page.locator("summary", has_text="devices of no single node").click()
+        tree = page.locator(".inside svg[role=group]")
+        expect(tree).to_contain_text("1 of 2 free · pool rack-1 · usable from all nodes")
+        held = page.get_by_role("link", name="team/job: b (device of net.example.com)", exact=True)
+        expect(held).to_be_visible()
+        expect(page.locator(".holders td").nth(2)).to_have_text("b (device of net.example.com)")
+
+
 def test_the_link_of_a_pod_opens_its_node_and_marks_its_devices(chromium: Browser, address: str) -> None:
     with page_of(chromium) as page:
         page.goto(f"{address}#pod=vision%2Finfer-2")

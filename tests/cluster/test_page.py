@@ -43,7 +43,7 @@ def node(api: KubeApi, kubeconfig: Path, tmp_path: Path, namespace: str) -> Iter
 def served(kubeconfig: Path, driver: str) -> Iterator[str]:
     """Serve the page while the block runs, and hand out its address."""
     command = [sys.executable, "-m", "tangram", "serve", "--json", "--address=127.0.0.1:0"]
-    command += [f"--kubeconfig={kubeconfig}", f"--driver-name={driver}"]
+    command += [f"--kubeconfig={kubeconfig}", f"--only-driver={driver}"]
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment)
     assert process.stdout is not None

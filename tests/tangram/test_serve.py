@@ -87,12 +87,12 @@ def test_the_page_is_served_until_the_end_and_then_the_cluster_is_left(
                 found.append(answer.read().decode())
 
     monkeypatch.setattr("tangram.page.serve.EndSignal", lambda: Ending(look))
-    answer = tangram("serve", f"--address=127.0.0.1:{port}", "--driver-name=gpu.example.com")
+    answer = tangram("serve", f"--address=127.0.0.1:{port}", "--only-driver=gpu.example.com")
     assert (answer.status, answer.err) == (0, "")
     assert answer.out == f"serving http://127.0.0.1:{port}/ until Ctrl-C\n"
     page, value = found
     assert page.startswith("<!DOCTYPE html>")
-    assert json.loads(value)["title"] == "the cluster · driver gpu.example.com"
+    assert json.loads(value)["title"] == "the cluster · driver gpu.example.com only"
     assert json.loads(value)["live"] is True
     assert empty_cluster[-1] == "closed"
 

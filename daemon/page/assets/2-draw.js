@@ -96,7 +96,7 @@ function onePart(device, cut, claim, x, y, width, height, isSmall) {
   if (isSmall) return svg("g", { class: dims }, shape, width >= 9 ? smallLetter(sign, x + width / 2, y + height - 4) : inner);
   const words = heldWords(sign, cut, claim, x, y, width, height);
   const pod = podsOf(claim)[0];
-  const label = `${holderText(claim)}: ${cut.label} of ${device.name}${rangeText(device, cut)}`;
+  const label = `${holderText(claim)}: ${device.kind === "other" ? heldName(device, cut) : `${cut.label} of ${device.name}`}${rangeText(device, cut)}`;
   const classes = `${dims} ${isChosen(claim) ? "chosen" : ""}`;
   return svg("a", { href: linkOf(pod ?? claim), "aria-label": label, class: classes }, svg("title", {}, label), shape, inner, words);
 }
@@ -122,7 +122,7 @@ function shortened(text, width) {
 
 function rangeText(device, cut) {
   if (device.cells <= 1) return "";
-  if (device.kind === "nic") return "";
+  if (device.kind !== "gpu") return "";
   if (cut.size === 1) return `, memory slice ${cut.start}`;
   return `, memory slices ${cut.start} to ${cut.start + cut.size - 1}`;
 }
@@ -140,7 +140,7 @@ function bar(device, x, y, width, height, isSmall) {
     drawn.append(svg("rect", { class: isLost ? "lost" : "free", ...size }));
     if (isLost) drawn.append(svg("path", { class: "cross", d: `M${left + 3} ${y + 3}L${left + cell - 3} ${y + height - 3}M${left + cell - 3} ${y + 3}L${left + 3} ${y + height - 3}` }));
     if (isLost) continue;
-    if (!isSmall && cell >= 22) drawn.append(svg("text", { class: "tiny soft", x: left + cell / 2, y: y + height / 2 + 3.5, "text-anchor": "middle" }, device.cells > 1 ? String(index) : "free"));
+    if (!isSmall && cell >= 22) drawn.append(svg("text", { class: "tiny soft", x: left + cell / 2, y: y + height / 2 + 3.5, "text-anchor": "middle" }, device.kind === "other" ? "free" : device.cells > 1 ? String(index) : "free"));
   }
   for (const cut of device.cuts) drawn.append(heldPart(device, cut, x + cut.start * cell, y, cut.size * cell, height, isSmall));
   if (device.health.length) drawn.append(svg("rect", { class: "ill", x, y, width, height, rx: 5 }));

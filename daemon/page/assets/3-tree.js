@@ -79,7 +79,7 @@ function placeBox(drawn, lines, x, middle, width) {
 
 // A device: its name and facts over its bar. Returns where the wire ends.
 function leaf(drawn, device, x, y, width, took) {
-  const isGpu = device.kind !== "nic";
+  const isGpu = device.kind === "gpu";
   const height = isGpu ? ROW.gpu : ROW.nic;
   const name = svg("text", { x, y: y + 13 }, svg("tspan", { class: "strong" }, device.name), svg("tspan", { class: "soft", dx: 8 }, ...deviceFacts(device, width)));
   drawn.append(name);

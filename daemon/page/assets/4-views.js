@@ -20,14 +20,19 @@ function drawFigures() {
   const gpus = nodes.flatMap((node) => node.gpus);
   const ill = nodes.reduce((sum, node) => sum + illsOf(node).length, 0);
   const held = gpus.filter((gpu) => gpu.cuts.length).length;
+  const others = nodes.flatMap((node) => node.others);
+  const [taken, count] = [sumOf(others, "used"), sumOf(others, "total")];
   part("figures").replaceChildren(
     tile("Memory slices in use", used.toLocaleString("en"), `of ${total.toLocaleString("en")}`, total ? used / total : 0),
     tile("GPUs in use", held.toLocaleString("en"), `of ${gpus.length.toLocaleString("en")}`, gpus.length ? held / gpus.length : 0),
+    ...(count ? [tile("Other devices in use", taken.toLocaleString("en"), `of ${count.toLocaleString("en")}`, taken / count)] : []),
     tile("Fragmentation", percent(fragmentation.value), "", fragmentation.value ?? 0),
     tile("Pods that wait", waiting.length.toLocaleString("en"), "", undefined, waiting.length > 0),
     tile("Devices not healthy", ill.toLocaleString("en"), ill ? `on ${plural(nodes.filter((node) => illsOf(node).length).length, "node")}` : "", undefined, ill > 0),
   );
 }
+
+const sumOf = (devices, key) => devices.reduce((sum, one) => sum + one[key], 0);
 
 function drawWaiting() {
   const shown = state.data.waiting.filter((pod) => !state.namespace || pod.namespace === state.namespace);
@@ -48,14 +53,16 @@ function pending(pod) {
 }
 
 function drawNamespaces() {
+  const hasOthers = totals().some((one) => one.others);
+  part("h-others").hidden = !hasOthers;
   const rows = totals().map((one) => {
     const isOn = state.namespace === one.namespace;
     const choose = () => set({ namespace: isOn ? "" : one.namespace });
     return el("tr", {},
       el("td", {}, signPicture(one.namespace), el("button", { class: "plain", type: "button", "aria-pressed": String(isOn), on: { click: choose } }, one.namespace)),
-      el("td", { class: "n" }, one.gpus), el("td", { class: "n" }, one.used), el("td", { class: "n" }, one.vfs), el("td", { class: "n" }, one.claims));
+      ...["gpus", "used", "vfs", ...(hasOthers ? ["others"] : []), "claims"].map((key) => el("td", { class: "n" }, one[key])));
   });
-  const empty = el("tr", {}, el("td", { colspan: 5 }, "Nobody holds a device."));
+  const empty = el("tr", {}, el("td", { colspan: 6 }, "Nobody holds a device."));
   renew(part("namespaces"), rows.length ? rows : [empty]);
   drawChoice();
 }
@@ -137,7 +144,9 @@ function drawRow(name, isForced) {
 
 function useOf(node) {
   const held = node.gpus.filter((gpu) => gpu.cuts.length).length;
-  const [used, all, what] = node.total ? [node.used, node.total, "slices"] : [held, node.gpus.length, "GPUs"];
+  const [used, all, what] = node.total ? [node.used, node.total, "slices"]
+    : node.gpus.length ? [held, node.gpus.length, "GPUs"]
+    : [sumOf(node.nics, "used") + sumOf(node.others, "used"), sumOf(node.nics, "total") + sumOf(node.others, "total"), "devices"];
   return [el("b", {}, `${used} of ${all}`), ` ${what}`];
 }
 
@@ -148,7 +157,7 @@ function drawInside(row) {
   const width = Math.max(260, Math.floor(row.width));
   const claims = [...holdersOf(node)].filter(isShown).sort(byName);
   renew(inside, [
-    el("h3", {}, "PCIe tree and memory slices"), el("div", { class: "scroll" }, tree(node, width)),
+    el("h3", {}, node.gpus.length || node.nics.length ? "PCIe tree and memory slices" : "Devices"), el("div", { class: "scroll" }, tree(node, width)),
     el("h3", {}, "Who holds what"), claims.length ? holdersTable(node, claims) : el("p", { class: "none" }, "Nobody holds a device here."),
     ...ills(node),
   ]);
@@ -157,12 +166,17 @@ function drawInside(row) {
 function holdersTable(node, claims) {
   const rows = claims.map((claim) => {
     const devices = [...node.gpus, ...node.nics, ...node.others].flatMap((device) =>
-      device.cuts.filter((cut) => cut.holders.includes(claim)).map((cut) => (cut.label.startsWith("whole") ? device.name : `${cut.label} of ${device.name}`)));
+      device.cuts.filter((cut) => cut.holders.includes(claim)).map((cut) => heldName(device, cut)));
     const pods = podsOf(claim).map((pod) => el("a", { href: linkOf(pod) }, pod));
     return el("tr", {}, el("td", {}, signPicture(namespaceOf(claim)), ...(pods.length ? pods : ["no pod"])), el("td", {}, claim), el("td", {}, devices.join(", ")));
   });
   const head = el("tr", {}, ...["Pod", "Claim", "Devices"].map((name) => el("th", { scope: "col" }, name)));
   return el("table", { class: "holders" }, el("thead", {}, head), el("tbody", {}, rows));
+}
+
+function heldName(device, cut) {
+  if (device.kind === "other") return device.cells > 1 || device.total === 1 ? `${cut.label} (${device.name})` : device.name;
+  return cut.label.startsWith("whole") ? device.name : `${cut.label} of ${device.name}`;
 }
 
 function ills(node) {

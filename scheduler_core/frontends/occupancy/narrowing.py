@@ -1,4 +1,4 @@
-"""Narrows an occupancy to some nodes, or to what the claims of one namespace hold."""
+"""Narrows an occupancy to some nodes, to some drivers, or to what the claims of one namespace hold."""
 
 from __future__ import annotations
 
@@ -22,6 +22,24 @@ def on_nodes(found: ClusterOccupancy, names: Collection[str]) -> ClusterOccupanc
         free=added(one for node in nodes for one in node.free),
         room=total([node.room for node in nodes if node.room is not None]),
     )
+
+
+def of_drivers(found: ClusterOccupancy, drivers: Collection[str]) -> ClusterOccupancy:
+    """Return the devices of some drivers alone, and the nodes and holders that have one."""
+    nodes = []
+    for node in found.nodes:
+        gpus = tuple(one for one in node.gpus if one.pool.driver in drivers)
+        mine = replace(
+            node,
+            gpus=gpus,
+            nics=tuple(one for one in node.nics if one.pool.driver in drivers),
+            others=tuple(one for one in node.others if one.pool.driver in drivers),
+            free=added(one for gpu in gpus for one in gpu.free),
+            room=total([gpu.room for gpu in gpus if gpu.room is not None]),
+        )
+        if mine.drivers or node.problems:
+            nodes.append(mine)
+    return on_nodes(replace(found, nodes=tuple(nodes)), {one.name for one in nodes})
 
 
 def of_namespace(found: ClusterOccupancy, namespace: str) -> ClusterOccupancy:

@@ -8,6 +8,7 @@ from scheduler_core.frontends.occupancy.places import place_of
 from scheduler_core.frontends.occupancy.reading import Board, Part, label_masks, masks_of, value_of
 from scheduler_core.frontends.occupancy.usage import PoolUsage, holders, taints_of
 from scheduler_core.frontends.occupancy.values import Availability, DeviceUse, Nic, NicFunction, OtherDevices
+from scheduler_core.model.nodes import NodeSelection
 from scheduler_core.tables.bits import positions
 from scheduler_core.tables.component import Component
 
@@ -41,7 +42,16 @@ def others_of(parts: Iterable[Part], usage: PoolUsage) -> Iterator[OtherDevices]
             count=sum(part.mask.bit_count() for part in mine),
             free=sum(usage.free(part).bit_count() for part in mine),
             uses=tuple(_uses(mine, usage)),
+            usable_from=tuple(dict.fromkeys(one for part in mine for one in _nodes_of(part))),
         )
+
+
+def _nodes_of(part: Part) -> Iterator[NodeSelection]:
+    nodes = part.component.nodes
+    if isinstance(nodes, tuple):
+        yield from (nodes[position] for position in positions(part.mask))
+    else:
+        yield nodes
 
 
 def _functions(parts: Iterable[Part], usage: PoolUsage, kind: str) -> Iterator[NicFunction]:

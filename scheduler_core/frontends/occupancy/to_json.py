@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.frontends.occupancy.naming import nodes_text
 from scheduler_core.frontends.occupancy.values import (
     ClusterOccupancy,
     DeviceUse,
@@ -110,6 +111,7 @@ def _others(one: OtherDevices) -> Json:
         "count": one.count,
         "free": one.free,
         "uses": _uses(one.uses),
+        "usableFrom": nodes_text(one.usable_from),
     }
 
 

@@ -12,6 +12,7 @@ from typing import Final
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.claim import ClaimRef
 from scheduler_core.model.device import DeviceName
+from scheduler_core.model.nodes import NodeSelection
 from scheduler_core.model.pool import PoolId
 from scheduler_core.model.taints import Taint
 
@@ -176,7 +177,9 @@ class Nic:
 class OtherDevices:
     """Devices of one kind that belong to no GPU or NIC: partitions of several GPUs, IMEX channels.
 
-    Shape: ``free`` of ``count`` could each be allocated now; ``uses`` by device, then claim.
+    Shape: ``what`` is ``device`` where nothing says which kind they are; ``free`` of ``count`` could each be
+           allocated now; ``uses`` by device, then claim; ``usable_from`` are the nodes from which they can be
+           used, each selection once.
     """
 
     what: str
@@ -184,6 +187,7 @@ class OtherDevices:
     count: int
     free: int
     uses: tuple[DeviceUse, ...]
+    usable_from: tuple[NodeSelection, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,6 +205,11 @@ class NodeOccupancy:
     free: tuple[FreePlaces, ...] = ()
     problems: tuple[str, ...] = ()
     room: GpuRoom | None = None
+
+    @property
+    def drivers(self) -> frozenset[str]:
+        """Return the drivers whose devices are there."""
+        return frozenset(one.pool.driver for parts in (self.gpus, self.nics, self.others) for one in parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,3 +252,8 @@ class ClusterOccupancy:
     namespaces: tuple[NamespaceTotal, ...] = ()
     free: tuple[FreePlaces, ...] = ()
     room: GpuRoom | None = None
+
+    @property
+    def drivers(self) -> tuple[str, ...]:
+        """Return the drivers whose devices are there, by name."""
+        return tuple(sorted({name for node in self.nodes for name in node.drivers}))

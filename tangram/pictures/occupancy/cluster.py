@@ -40,9 +40,11 @@ def occupancy_picture(
 ) -> Iterator[RenderableType]:
     """Draw a cluster. Shape: with a ``namespace``, only its claims are named; all nodes in full if wide."""
     pods = {one.claim: one.pods for one in found.holders}
+    is_mixed = len(found.drivers) > 1
     is_long = len(found.nodes) > _MANY and not is_wide
     for node in () if is_long else found.nodes:
-        yield Group(*node_picture(node, pods, namespace=namespace, is_wide=is_wide), Text())
+        drawn = node_picture(node, pods, namespace=namespace, is_wide=is_wide, is_mixed=is_mixed)
+        yield Group(*drawn, Text())
     if is_long:
         yield _nodes(found)
         yield Text("name nodes to see their GPUs, NICs and holders, or use -o wide", style="dim")
@@ -68,28 +70,33 @@ def _namespaces(found: ClusterOccupancy) -> FittingTable:
 
 
 def _nodes(found: ClusterOccupancy) -> FittingTable:
-    """Draw one line for each node."""
+    """Draw one line for each node; a column of other devices only where there are some."""
+    has_others = any(one.others for one in found.nodes)
+    others = (Column("FREE OTHERS", is_right=True),) if has_others else ()
     columns = (
         Column("NODE"),
         Column("FREE GPUS", is_right=True),
         Column("FREE MEMORY SLICES", is_right=True),
         Column("FREE VFS", is_right=True),
+        *others,
         Column("FITS", is_prose=True),
         Column("FRAG", is_right=True),
         Column("HEALTH", is_prose=True),
     )
-    return FittingTable(columns, [_node(one) for one in found.nodes])
+    return FittingTable(columns, [_node(one, has_others=has_others) for one in found.nodes])
 
 
-def _node(node: NodeOccupancy) -> list[str | Text]:
+def _node(node: NodeOccupancy, *, has_others: bool) -> list[str | Text]:
     slices = [one.state for gpu in node.gpus for one in gpu.memory_slices]
     vfs = [one.state for nic in node.nics for one in nic.vfs]
     taints = [one for part in (node.gpus, node.nics) for each in part for one in each.taints]
+    free, count = sum(one.free for one in node.others), sum(one.count for one in node.others)
     return [
         node.name or NO_NODE,
         f"{sum(gpu.modes == (Mode.FREE,) for gpu in node.gpus)} of {len(node.gpus)}",
         f"{slices.count(Availability.FREE)} of {len(slices)}",
         f"{vfs.count(Availability.FREE)} of {len(vfs)}",
+        *((f"{free} of {count}",) if has_others else ()),
         fits_text([one for one in node.free if one.fits][:1]),
         percent(node.room),
         Text("; ".join(node.problems), style="yellow") if node.problems else health(dict.fromkeys(taints)),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.frontends.occupancy.naming import has_several_drivers, nodes_text, with_driver
 from scheduler_core.frontends.occupancy.narrowing import functions_of, uses_of
 from scheduler_core.frontends.occupancy.values import (
     Availability,
@@ -33,18 +34,22 @@ Pods = Mapping[ClaimRef, tuple[str, ...]]
 
 
 def node_picture(
-    node: NodeOccupancy, pods: Pods, *, namespace: str = "", is_wide: bool = False
+    node: NodeOccupancy, pods: Pods, *, namespace: str = "", is_wide: bool = False, is_mixed: bool = False
 ) -> Iterator[RenderableType]:
-    """Draw one node. Shape: with a ``namespace``, only its claims are named below the bars."""
+    """Draw one node.
+
+    Shape: with a ``namespace``, only its claims are named below the bars; ``is_mixed`` where other nodes have
+           devices of other drivers.
+    """
     letters = Letters.of(use.claim for use in uses_of(node))
-    yield Hanging(_head(node, is_whole=not namespace))
+    yield Hanging(_head(node, is_whole=not namespace, is_mixed=is_mixed))
     yield from (Hanging(Text(f"  {problem}", style="yellow")) for problem in node.problems)
     if node.gpus:
         yield _gpus(node.gpus, letters, is_wide=is_wide)
     if node.nics:
         yield _nics(node.nics, letters, is_wide=is_wide)
     if node.others:
-        yield _others(node.others, letters)
+        yield _others(node.others, letters, is_of_node=bool(node.name))
     if any(gpu.shares and any(use.is_share for use in gpu.uses) for gpu in node.gpus):
         yield from _shares(node.gpus)
     meaning = legend(_signs(node, letters))
@@ -59,9 +64,11 @@ def node_picture(
         )
 
 
-def _head(node: NodeOccupancy, *, is_whole: bool) -> Text:
+def _head(node: NodeOccupancy, *, is_whole: bool, is_mixed: bool) -> Text:
     head = Text(node.name or NO_NODE, style="bold")
     facts = []
+    if is_mixed and node.drivers:
+        facts.append(f"{'driver' if len(node.drivers) == 1 else 'drivers'} {', '.join(sorted(node.drivers))}")
     if node.gpus and is_whole:
         idle = sum(gpu.modes == (Mode.FREE,) for gpu in node.gpus)
         facts.append(f"{idle} of {counted(len(node.gpus), 'GPU')} free")
@@ -90,7 +97,7 @@ def what(kind: str) -> str:
     return _WHATS.get(kind, kind)
 
 
-def _gpus(gpus: Iterable[Gpu], letters: Letters, *, is_wide: bool) -> FittingTable:
+def _gpus(gpus: Sequence[Gpu], letters: Letters, *, is_wide: bool) -> FittingTable:
     wide = (Column("MODEL"), Column("NUMA", is_right=True), Column("PCIE")) if is_wide else ()
     columns = (
         Column("GPU"),
@@ -101,16 +108,19 @@ def _gpus(gpus: Iterable[Gpu], letters: Letters, *, is_wide: bool) -> FittingTab
         Column("HEALTH", is_prose=True),
         *wide,
     )
-    return FittingTable(columns, [_gpu(one, letters, is_wide=is_wide) for one in gpus])
+    is_mixed = has_several_drivers(gpus)
+    names = [with_driver(one.name, one, is_mixed=is_mixed) for one in gpus]
+    rows = [_gpu(one, name, letters, is_wide=is_wide) for one, name in zip(gpus, names, strict=True)]
+    return FittingTable(columns, rows)
 
 
-def _gpu(gpu: Gpu, letters: Letters, *, is_wide: bool) -> list[str | Text]:
+def _gpu(gpu: Gpu, name: str, letters: Letters, *, is_wide: bool) -> list[str | Text]:
     fits = [one for one in gpu.free if one.fits]
     place = gpu.place
     numa = "" if place.numa_node is None else str(place.numa_node)
     wide = [gpu.product, numa, place.pci_bus_id or ""] if is_wide else []
     return [
-        gpu.name,
+        name,
         "+".join(map(str, gpu.modes)),
         letters.bar(_gpu_signs(gpu, letters)),
         fits_text(fits if is_wide else fits[:1]),
@@ -133,7 +143,7 @@ def _gpu_signs(gpu: Gpu, letters: Letters) -> list[str]:
     return [letters.sign(Availability.FREE if is_free else Availability.UNUSABLE, ())]
 
 
-def _nics(nics: Iterable[Nic], letters: Letters, *, is_wide: bool) -> FittingTable:
+def _nics(nics: Sequence[Nic], letters: Letters, *, is_wide: bool) -> FittingTable:
     wide = (Column("LINK"), Column("NUMA", is_right=True), Column("PCIE")) if is_wide else ()
     columns = (
         Column("NIC"),
@@ -142,10 +152,13 @@ def _nics(nics: Iterable[Nic], letters: Letters, *, is_wide: bool) -> FittingTab
         Column("FREE", is_right=True),
         Column("HEALTH", is_prose=True),
     )
-    return FittingTable((*columns, *wide), [_nic(one, letters, is_wide=is_wide) for one in nics])
+    is_mixed = has_several_drivers(nics)
+    names = [with_driver(one.name, one, is_mixed=is_mixed) for one in nics]
+    rows = [_nic(one, name, letters, is_wide=is_wide) for one, name in zip(nics, names, strict=True)]
+    return FittingTable((*columns, *wide), rows)
 
 
-def _nic(nic: Nic, letters: Letters, *, is_wide: bool) -> list[str | Text]:
+def _nic(nic: Nic, name: str, letters: Letters, *, is_wide: bool) -> list[str | Text]:
     place = nic.place
     numa = "" if place.numa_node is None else str(place.numa_node)
     wide = [nic.link_type, numa, place.pci_bus_id or ""] if is_wide else []
@@ -153,7 +166,7 @@ def _nic(nic: Nic, letters: Letters, *, is_wide: bool) -> list[str | Text]:
     whole = "" if nic.whole is None else letters.bar([letters.sign(nic.whole.state, nic.whole.holders)])
     vfs = [letters.sign(one.state, one.holders) for one in nic.vfs]
     return [
-        nic.name,
+        name,
         whole,
         letters.bar(vfs) if vfs else "",
         f"{free} of {len(nic.vfs)}" if vfs else "",
@@ -162,16 +175,18 @@ def _nic(nic: Nic, letters: Letters, *, is_wide: bool) -> list[str | Text]:
     ]
 
 
-def _others(others: Iterable[OtherDevices], letters: Letters) -> FittingTable:
-    columns = (Column("OTHER"), Column("FREE", is_right=True), Column("HELD BY", is_prose=True))
-    rows = [
-        [
-            one.what,
-            f"{one.free} of {one.count}",
-            " ".join(sorted({letters.by_claim[use.claim] for use in one.uses})),
-        ]
-        for one in others
-    ]
+def _others(others: Sequence[OtherDevices], letters: Letters, *, is_of_node: bool) -> FittingTable:
+    """Draw the other devices; those of no single node with their pool and where they can be used."""
+    columns = [Column("OTHER"), Column("FREE", is_right=True), Column("HELD BY", is_prose=True)]
+    if not is_of_node:
+        columns += [Column("POOL", is_prose=True), Column("USABLE FROM", is_prose=True)]
+    is_mixed = has_several_drivers(others)
+    rows: list[list[str | Text]] = []
+    for one in others:
+        held = " ".join(sorted({letters.by_claim[use.claim] for use in one.uses}))
+        where = [] if is_of_node else [one.pool.name, nodes_text(one.usable_from)]
+        name = with_driver(one.what, one, is_mixed=is_mixed)
+        rows.append([name, f"{one.free} of {one.count}", held, *where])
     return FittingTable(columns, rows)
 
 

@@ -93,36 +93,109 @@ def of_other_driver():
     return {**found, "spec": {"selectors": [{"cel": {"expression": "device.driver == 'gpu.example.com'"}}]}}
 
 
-ELSEWHERE = "asks for devices that driver tangram.dev does not publish on single nodes; tangram explain pod/"
+OTHER = "gpu.example.com"
 
 
-def test_a_pod_that_waits_for_devices_of_another_driver_gets_no_reason_and_no_advice_about_ours():
-    nodes = [*page_objects.node("dgx-1"), of_other_driver()]
-    pods = [*page_objects.waiting("a", "first", "other"), *page_objects.waiting("b", "second", "other")]
-    found = value(*nodes, *pods)["waiting"]
-    assert [(one["reason"], one["details"]) for one in found] == [
-        (f"{ELSEWHERE}first -n a says why", []),
-        (f"{ELSEWHERE}second -n b says why", []),
+def slice_of(name, *devices, driver=OTHER, pool="", **nodes):
+    """Return a slice that is a whole pool; the nodes are named by the fields of the API."""
+    spec = {
+        "driver": driver,
+        "pool": {"name": pool or name, "generation": 1, "resourceSliceCount": 1},
+        "devices": [{"name": one} for one in devices],
+        **nodes,
+    }
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+def holding(name, driver, pool, *devices):
+    found = page_objects.held("team", name, pool, devices, f"{name}-pod")
+    for one in found["status"]["allocation"]["devices"]["results"]:
+        one["driver"] = driver
+    return found
+
+
+def test_devices_of_another_driver_are_listed_beside_ours_with_their_driver_and_who_holds_each():
+    nodes = [*page_objects.node("dgx-1"), slice_of("theirs", "a", "b", "c", nodeName="dgx-1")]
+    (found,) = value(*nodes, holding("job", OTHER, "theirs", "b"))["nodes"]
+    (other,) = found["others"]
+    assert len(found["gpus"]) == 8
+    assert (other["name"], other["text"]) == (f"device of {OTHER}", "2 of 3 free")
+    assert (other["used"], other["total"], other["cells"], other["unusable"]) == (1, 3, 3, [])
+    assert other["cuts"] == [{"start": 0, "size": 1, "label": "b", "holders": ["team/job"]}]
+
+
+def test_many_devices_of_one_kind_are_one_cell():
+    names = [f"d-{number}" for number in range(100)]
+    (found,) = value(slice_of("theirs", *names, nodeName="n"), holding("job", OTHER, "theirs", "d-7"))[
+        "nodes"
     ]
+    (other,) = found["others"]
+    assert (other["cells"], other["used"], other["total"], other["text"]) == (1, 1, 100, "99 of 100 free")
 
 
-def test_a_pod_that_may_wait_for_a_device_of_no_node_gets_no_reason_about_those_of_nodes():
-    nodes = [*page_objects.node("dgx-1"), page_objects.device_class("mig")]
-    (_, one) = page_objects.small_node("n")
-    pool = {"name": "multi-node/channels", "generation": 1, "resourceSliceCount": 1}
-    spec = {**one["spec"], "pool": pool, "allNodes": True}
-    del spec["nodeName"]
-    channels = {**one, "metadata": {"name": "channels"}, "spec": spec}
-    asking = page_objects.waiting("team", "first", "mig", "channel")
-    (found,) = value(*nodes, channels, *asking)["waiting"]
-    assert found["reason"] == f"{ELSEWHERE}first -n team says why"
+def test_gpus_of_two_drivers_on_one_node_are_told_apart_by_their_driver():
+    (node, ours), (_, theirs) = page_objects.small_node("n"), page_objects.small_node("n")
+    theirs = {**theirs, "metadata": {"name": "theirs"}, "spec": {**theirs["spec"], "driver": OTHER}}
+    (found,) = value(node, ours, theirs)["nodes"]
+    assert [one["name"] for one in found["gpus"]] == [f"gpu-0 of {OTHER}", "gpu-0 of tangram.dev"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "told"),
+    [
+        ({"allNodes": True}, "all nodes"),
+        (
+            {"nodeSelector": {"nodeSelectorTerms": [{"matchExpressions": [
+                {"key": "rack", "operator": "In", "values": ["r1"]},
+                {"key": "old", "operator": "DoesNotExist"},
+            ]}]}},
+            "nodes with rack=r1 and no old",
+        ),
+    ],
+)  # fmt: skip
+def test_a_pool_of_no_single_node_comes_last_with_where_it_can_be_used(nodes, told):
+    shared = slice_of("rack-1", "a", "b", **nodes)
+    found = value(*page_objects.small_node("n"), shared, holding("job", OTHER, "rack-1", "a"))
+    assert [one["name"] for one in found["nodes"]] == ["n", "devices of no single node"]
+    (other,) = found["nodes"][1]["others"]
+    assert other["text"] == f"1 of 2 free · pool rack-1 · usable from {told}"
+    assert [(one["namespace"], one["others"]) for one in found["namespaces"]] == [("team", 1)]
+
+
+def test_only_the_drivers_that_are_asked_for_are_shown():
+    theirs = slice_of("theirs", "a", nodeName="m")
+    objects = [*page_objects.small_node("n"), theirs, holding("job", OTHER, "theirs", "a")]
+    cluster = FileCluster(Document(f"object {at}", one) for at, one in enumerate(objects))
+    found = page_of(cluster, page_objects.DRIVER, "a cluster", ["tangram.dev"])
+    assert [one["name"] for one in found["nodes"]] == ["n"]
+    assert (found["claims"], found["namespaces"]) == ({}, [])
+
+
+def test_a_pod_that_waits_for_devices_of_another_driver_is_told_why():
+    nodes = [*page_objects.small_node("n"), slice_of("theirs", "a", nodeName="n"), of_other_driver()]
+    asking = page_objects.waiting("team", "first", "other")
     (found,) = value(*nodes, *asking)["waiting"]
-    assert found["reason"].startswith("1 node: team/first-gpu request device: no device matches")
+    assert found["reason"] == "node n has its devices free: they are not allocated yet"
+    (found,) = value(*nodes, *asking, holding("job", OTHER, "theirs", "a"))["waiting"]
+    assert "team/job" in json.dumps(found)
 
 
-def test_a_pod_waits_for_a_driver_without_nodes():
+def test_a_pod_may_wait_for_a_device_of_no_node():
+    (node, _) = page_objects.small_node("n")
+    shared = slice_of("rack-1", "a", allNodes=True)
+    asking = [of_other_driver(), *page_objects.waiting("team", "first", "other")]
+    (found,) = value(node, shared, *asking)["waiting"]
+    assert found["reason"] == "node n has its devices free: they are not allocated yet"
+
+
+def test_a_pod_waits_in_a_cluster_without_devices():
     (found,) = value(*page_objects.waiting("team", "first"))["waiting"]
-    assert found["reason"] == "no node publishes devices of driver tangram.dev"
+    assert found["reason"] == "no DRA driver publishes devices in this cluster"
 
 
 def test_a_pod_without_its_claim_waits_for_it():
