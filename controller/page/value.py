@@ -122,6 +122,7 @@ def _node(node: NodeOccupancy) -> dict[str, Any]:
     gpus = [_gpu(one) | _driver(one, is_told=mixed["gpu"]) for one in node.gpus]
     return {
         "name": node.name or _NOWHERE,
+        "isNode": bool(node.name),
         "gpus": gpus,
         "nics": [_nic(one) | _driver(one, is_told=mixed["nic"]) for one in node.nics],
         "others": [_other(one, is_mixed=mixed["other"], is_of_node=bool(node.name)) for one in node.others],
@@ -209,21 +210,25 @@ def _nic(nic: Nic) -> dict[str, Any]:
 
 
 def _other(other: OtherDevices, *, is_mixed: bool, is_of_node: bool) -> dict[str, Any]:
-    """Return devices of one kind: a cell for each, those that are held first; many of them as one cell."""
+    """Return devices of one kind: a cell for each, those that are held first.
+
+    Of many, those that are not held are one cell together, and so are those that are held beyond the cells.
+    """
     facts = [f"{other.free} of {other.count} free"]
     if not is_of_node:
         facts += [f"pool {other.pool.name}", f"usable from {nodes_text(other.usable_from)}"]
-    cuts = list(_device_cuts(other.uses) if other.count <= _CELLS else _one_cut(other))
+    cuts = list(_device_cuts(other.uses))
     held = len({one.device for one in other.uses})
-    has_cells = other.count <= _CELLS
+    rest = other.count - held if other.count <= _CELLS else min(1, other.count - held)
+    free = min(other.free, rest)
     return {
         "name": with_driver(other.what, other, is_mixed=is_mixed),
         "kind": "other",
         "text": " · ".join(facts),
-        "cells": other.count if has_cells else 1,
+        "cells": len(cuts) + rest,
         "used": held,
         "total": other.count,
-        "unusable": list(range(held + other.free, other.count)) if has_cells else [],
+        "unusable": list(range(len(cuts) + free, len(cuts) + rest)),
         "cuts": cuts,
         "free": {},
         "place": [],
@@ -232,19 +237,18 @@ def _other(other: OtherDevices, *, is_mixed: bool, is_of_node: bool) -> dict[str
 
 
 def _device_cuts(uses: Iterable[DeviceUse]) -> Iterator[dict[str, Any]]:
-    for place, (name, members) in enumerate(groupby(uses, lambda one: one.device)):
-        yield {
-            "start": place,
-            "size": 1,
-            "label": str(name),
-            "holders": _claims(one.claim for one in members),
-        }
+    found = [(str(name), _claims(one.claim for one in members)) for name, members in groupby(uses, _device)]
+    beyond = found[_CELLS - 1 :] if len(found) > _CELLS else []
+    for place, (name, holders) in enumerate(found[: len(found) - len(beyond)]):
+        yield {"start": place, "size": 1, "label": name, "holders": holders}
+    if beyond:
+        holders = list(dict.fromkeys(one for _, some in beyond for one in some))
+        label = f"{len(beyond)} devices"
+        yield {"start": _CELLS - 1, "size": 1, "label": label, "holders": holders}
 
 
-def _one_cut(other: OtherDevices) -> Iterator[dict[str, Any]]:
-    holders = _claims(one.claim for one in other.uses)
-    if holders:
-        yield {"start": 0, "size": 1, "label": other.what, "holders": holders}
+def _device(use: DeviceUse) -> str:
+    return use.device
 
 
 def _claims(refs: Iterable[ClaimRef]) -> list[str]:
@@ -252,7 +256,7 @@ def _claims(refs: Iterable[ClaimRef]) -> list[str]:
 
 
 def _free(places: Iterable[FreePlaces]) -> dict[str, int]:
-    return {one.what: one.fits for one in places if one.fits}
+    return {_WHATS.get(one.what, one.what): one.fits for one in places if one.fits}
 
 
 def _bus(place: Place) -> str:

@@ -56,6 +56,7 @@ def test_devices_of_other_drivers_and_of_no_node_are_listed_with_their_holders(
         page.goto(written([*page_objects.small_node("n"), shared, claim, pod]))
         expect(page.locator("#figures")).to_contain_text("Other devices in use1 of 2")
         expect(page.locator("#namespaces tr td").nth(4)).to_have_text("1")
+        expect(page.locator(".node .title")).to_have_text(["n", "devices of no single node"])
         page.locator("summary", has_text="devices of no single node").click()
         tree = page.locator(".inside svg[role=group]")
         expect(tree).to_contain_text("1 of 2 free · pool rack-1 · usable from all nodes")

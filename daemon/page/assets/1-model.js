@@ -9,9 +9,11 @@ const namespaceOf = (claim) => state.data.claims[claim]?.namespace ?? claim.slic
 const podsOf = (claim) => (state.data.claims[claim]?.pods ?? []).map((pod) => `${namespaceOf(claim)}/${pod}`);
 const holderText = (claim) => podsOf(claim).join(", ") || `claim ${claim}`;
 
-// Nodes are in the order of their names, with numbers as numbers, whoever tells them.
+// Nodes are in the order of their names, with numbers as numbers, whoever tells them; last what belongs to no single node.
+const inOrder = (a, b) => b.isNode - a.isNode || byName(a.name, b.name);
+
 function take(value) {
-  state.data = { ...value, nodes: [...value.nodes].sort((a, b) => byName(a.name, b.name)) };
+  state.data = { ...value, nodes: [...value.nodes].sort(inOrder) };
   signs();
 }
 

@@ -120,6 +120,17 @@ function shortened(text, width) {
   return `${text.slice(0, most)}…`;
 }
 
+// Break a text at spaces into lines: the first one may be shorter, since a name stands before it.
+function wrapped(text, first, width, scale = 1) {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const longer = lines.at(-1) ? `${lines.at(-1)} ${word}` : word;
+    if (fits(longer, (lines.length === 1 ? first : width) * scale)) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines;
+}
+
 function rangeText(device, cut) {
   if (device.cells <= 1) return "";
   if (device.kind !== "gpu") return "";

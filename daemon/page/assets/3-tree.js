@@ -44,10 +44,11 @@ function tree(node, width) {
     return middle;
   };
   const stacked = (branch, x) => {
-    const whole = branch.lines.join(" › ");
-    const words = fits(whole, (width - x) * 1.2) ? whole : shortened(whole, (width - x) * 1.2);
-    drawn.append(svg("text", { class: "tiny soft", x, y: y + 13 }, svg("title", {}, whole), words));
-    y += 20;
+    for (const words of wrapped(branch.lines.join(" › "), width - x, width - x, 1.2)) {
+      drawn.append(svg("text", { class: "tiny soft", x, y: y + 13 }, words));
+      y += 14;
+    }
+    y += 6;
     const top = y - 4;
     branch.below.forEach((one) => place(one, x + indent));
     drawn.append(svg("path", { class: "wire", d: `M${x + 4} ${top}V${y - 8}` }));
@@ -81,19 +82,20 @@ function placeBox(drawn, lines, x, middle, width) {
 function leaf(drawn, device, x, y, width, took) {
   const isGpu = device.kind === "gpu";
   const height = isGpu ? ROW.gpu : ROW.nic;
-  const name = svg("text", { x, y: y + 13 }, svg("tspan", { class: "strong" }, device.name), svg("tspan", { class: "soft", dx: 8 }, ...deviceFacts(device, width)));
-  drawn.append(name);
+  const facts = wrapped(factsText(device), width - device.name.length * 7.4 - 12, width);
+  const [first, ...rest] = facts;
+  drawn.append(svg("text", { x, y: y + 13 }, svg("tspan", { class: "strong" }, device.name), svg("tspan", { class: "soft", dx: 8 }, first)));
+  rest.forEach((line, index) => drawn.append(svg("text", { class: "soft", x, y: y + 28 + index * 15 }, line)));
+  const top = y + 19 + rest.length * 15;
   const most = device.cells * (isGpu ? 130 : 64);
-  drawn.append(bar(device, x, y + 19, Math.min(width - 1, Math.max(most, isGpu ? 420 : 160)), height - 26, false));
-  took(height);
-  return y + 19 + (height - 26) / 2;
+  drawn.append(bar(device, x, top, Math.min(width - 1, Math.max(most, isGpu ? 420 : 160)), height - 26, false));
+  took(height + rest.length * 15);
+  return top + (height - 26) / 2;
 }
 
-function deviceFacts(device, width) {
+function factsText(device) {
   const ill = device.health.map((one) => one.text).join("; ");
   const free = Object.entries(device.free).filter(([, count]) => count).map(([profile, count]) => `${count} × ${profile}`);
   const facts = [device.text, ill && `not healthy: ${ill}`, free.length ? `room for ${free.join(" or ")}` : ""];
-  const text = facts.filter(Boolean).join(" · ");
-  const room = width - device.name.length * 7.4 - 12;
-  return fits(text, room) ? [text] : [svg("title", {}, text), shortened(text, room)];
+  return facts.filter(Boolean).join(" · ");
 }

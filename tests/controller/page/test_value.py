@@ -129,13 +129,23 @@ def test_devices_of_another_driver_are_listed_beside_ours_with_their_driver_and_
     assert other["cuts"] == [{"start": 0, "size": 1, "label": "b", "holders": ["team/job"]}]
 
 
-def test_many_devices_of_one_kind_are_one_cell():
+def test_of_many_devices_of_one_kind_those_that_are_not_held_are_one_cell():
     names = [f"d-{number}" for number in range(100)]
     (found,) = value(slice_of("theirs", *names, nodeName="n"), holding("job", OTHER, "theirs", "d-7"))[
         "nodes"
     ]
     (other,) = found["others"]
-    assert (other["cells"], other["used"], other["total"], other["text"]) == (1, 1, 100, "99 of 100 free")
+    assert (other["cells"], other["used"], other["total"], other["text"]) == (2, 1, 100, "99 of 100 free")
+    assert other["cuts"] == [{"start": 0, "size": 1, "label": "d-7", "holders": ["team/job"]}]
+
+
+def test_every_holder_of_many_devices_is_named():
+    names = [f"d-{number:03}" for number in range(100)]
+    claims = [holding(f"job-{one}", OTHER, "theirs", one) for one in names[:40]]
+    (found,) = value(slice_of("theirs", *names, nodeName="n"), *claims)["nodes"]
+    (other,) = found["others"]
+    assert (other["cells"], other["cuts"][-1]["label"]) == (33, "9 devices")
+    assert len({one for cut in other["cuts"] for one in cut["holders"]}) == 40
 
 
 def test_gpus_of_two_drivers_on_one_node_are_told_apart_by_their_driver():
