@@ -35,7 +35,7 @@ def main() -> None:
     _FOLDER.mkdir(exist_ok=True)
     objects = page_objects.small_cluster()
     cluster = FileCluster(Document(f"object {at}", one) for at, one in enumerate(objects))
-    value = value_of(cluster, page_objects.DRIVER, f"context demo · driver {page_objects.DRIVER}")
+    value = value_of(cluster, page_objects.DRIVER, "context demo")
     points = [
         {"at": 1777881600 + 60 * at, "use": share / 100, "fragmentation": lost / 100}
         for at, (share, lost) in enumerate(zip(_USE, _LOST, strict=True))

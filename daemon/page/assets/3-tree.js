@@ -95,7 +95,7 @@ function leaf(drawn, device, x, y, width, took) {
 
 function factsText(device) {
   const ill = device.health.map((one) => one.text).join("; ");
-  const free = Object.entries(device.free).filter(([, count]) => count).map(([profile, count]) => `${count} × ${profile}`);
+  const free = Object.entries(device.free).filter(([, count]) => count).map(([profile, count]) => `${count}\u00a0×\u00a0${profile}`);
   const facts = [device.text, ill && `not healthy: ${ill}`, free.length ? `room for ${free.join(" or ")}` : ""];
   return facts.filter(Boolean).join(" · ");
 }
