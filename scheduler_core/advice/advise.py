@@ -8,26 +8,15 @@ questions and is as before afterwards.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final
 
-from scheduler_core.advice.remedies import (
-    Change,
-    DropConstraint,
-    EndClaims,
-    Remedy,
-    Reword,
-    TakeFewer,
-    UseNode,
-    with_count,
-)
-from scheduler_core.advice.rewording import rewordings
-from scheduler_core.advice.trials import QUESTIONS, Trials
-from scheduler_core.base.errors import CoreError
+from scheduler_core.advice.pairs import pairs
+from scheduler_core.advice.remedies import Change, Remedy, Reword, SingleChange, UseNode
+from scheduler_core.advice.single_changes import dropped, ended, fewer, less, reworded_on
+from scheduler_core.advice.trials import Trials
 from scheduler_core.engine.engine import Engine
 from scheduler_core.model.claim import Claim
 from scheduler_core.model.nodes import Node
-from scheduler_core.planning.freeing import freeings
 
 _NODES: Final = 4  # nodes on which changes of the claims are tried
 _OTHERS: Final = 64
@@ -38,17 +27,28 @@ def advise(
 ) -> tuple[Remedy, ...]:
     """Return the remedies: another node, a correction, claims to end, another value, fewer devices.
 
-    Shape: of each kind the first that was found; empty where no single change was found to help. The claims
-           fit on none of ``nodes``.
+    Shape: of each kind the first that was found; pairs of changes where no single one was found to help;
+           empty where no pair was either. The claims fit on none of ``nodes``.
     """
-    found: list[Remedy] = [*_other_node(claims, engine, elsewhere)]
+    return single_changes(claims, engine, nodes, elsewhere) or pairs(claims, engine, nodes, elsewhere)
+
+
+def single_changes(
+    claims: Sequence[Claim], engine: Engine, nodes: Sequence[Node], elsewhere: Sequence[Node]
+) -> tuple[SingleChange, ...]:
+    """Return the remedies that change one thing. Shape: as ``advise``."""
+    found: list[SingleChange] = [*_other_node(claims, engine, elsewhere)]
     reworded = _reworded(claims, engine, nodes)
     found += [one for one in reworded if one.change is Change.CORRECTION]
-    found += _ended(claims, engine, nodes)
+    found += ended(claims, engine, nodes, Trials(engine))
     found += [one for one in reworded if one.change is Change.OTHER_VALUE]
     trials = Trials(engine)
     for node in nodes[:_NODES]:
-        smaller: list[Remedy] = [*_fewer(claims, node, trials), *_dropped(claims, node, trials)]
+        smaller: list[SingleChange] = [
+            *fewer(claims, node, trials),
+            *less(claims, engine, node, trials.fits),
+            *dropped(claims, node, trials.fits),
+        ]
         if smaller:
             found += smaller
             break
@@ -61,57 +61,8 @@ def _other_node(claims: Sequence[Claim], engine: Engine, elsewhere: Sequence[Nod
     yield from (UseNode(node=name) for name in [next(names, None)] if name is not None)
 
 
-def _ended(claims: Sequence[Claim], engine: Engine, nodes: Sequence[Node]) -> Iterator[EndClaims]:
-    """Yield the smallest sets of claims whose end would make the claims fit; nothing if none would."""
-    try:
-        found = freeings(engine, claims, nodes, most=1, questions=QUESTIONS)
-    except CoreError:
-        return
-    for option in found.options[:1]:
-        ending = option.ending
-        yield EndClaims(node=ending.node, held=ending.ended, is_fewest=ending.is_fewest and found.is_complete)
-
-
 def _reworded(claims: Sequence[Claim], engine: Engine, nodes: Sequence[Node]) -> tuple[Reword, ...]:
     """Return the rewordings that help on the first node where any does."""
     trials = Trials(engine)
-    for node in nodes[:_NODES]:
-        try:
-            found = tuple(rewordings(claims, engine.state.seen_from(node), node, trials))
-        except CoreError:  # the claims themselves are wrong, and that is told elsewhere
-            found = ()
-        if found:
-            return found
-    return ()
-
-
-def _fewer(claims: Sequence[Claim], node: Node, trials: Trials) -> Iterator[TakeFewer]:
-    """Yield, per request for several devices, the most of them that fit."""
-    for claim in claims:
-        options = (option for request in claim.requests for option in request.alternatives)
-        for option in options:
-            asked = option.count or 1
-            least, most = (
-                0,
-                asked - 1,
-            )  # fits with ``least``, where that is not 0; not with more than ``most``
-            wanted = TakeFewer(node=node.name, claim=claim.ref, request=option.name, asked=asked, count=asked)
-            while least < most:
-                middle = (least + most + 1) // 2
-                fewer = replace(wanted, count=middle)
-                if trials.fits([with_count(one, fewer) for one in claims], node):
-                    least = middle
-                else:
-                    most = middle - 1
-            if least:
-                yield replace(wanted, count=least)
-
-
-def _dropped(claims: Sequence[Claim], node: Node, trials: Trials) -> Iterator[DropConstraint]:
-    """Yield each constraint without which the claims fit."""
-    for claim in claims:
-        for place, constraint in enumerate(claim.constraints):
-            kept = tuple(one for number, one in enumerate(claim.constraints) if number != place)
-            looser = [replace(one, constraints=kept) if one.ref == claim.ref else one for one in claims]
-            if trials.fits(looser, node):
-                yield DropConstraint(node=node.name, claim=claim.ref, constraint=constraint, place=place)
+    found = (reworded_on(claims, engine, node, trials.fits) for node in nodes[:_NODES])
+    return next((one for one in found if one), ())

@@ -26,7 +26,7 @@ def what_was_meant(claims: Sequence[Claim], engine: Engine, nodes: Sequence[Node
     for node in nodes[:_NODES]:
         cluster = engine.state.seen_from(node)
         try:
-            for one in rewordings(claims, cluster, node, Trials(engine)):
+            for one in rewordings(claims, cluster, node, Trials(engine).fits):
                 if one.change is Change.CORRECTION:
                     return f"; did you mean {one.new}? With it the claims fit on {node.name}"
             meant = _meant(claims, cluster, node)

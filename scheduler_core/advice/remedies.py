@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.claim import AllocatedClaim, Claim, ClaimRef, Constraint, DeviceRequest
 from scheduler_core.model.cluster import Cluster
 
@@ -73,6 +74,21 @@ class TakeFewer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AskForLess:
+    """The claims fit on a node if a request asks for less of a capacity of each device.
+
+    Shape: ``amount`` is the most that some matching device has with which the claims fit.
+    """
+
+    node: str
+    claim: ClaimRef
+    request: str
+    capacity: str
+    asked: Quantity
+    amount: Quantity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DropConstraint:
     """The claims fit on a node without one of their constraints."""
 
@@ -82,25 +98,46 @@ class DropConstraint:
     place: int
 
 
-Remedy = UseNode | EndClaims | Reword | TakeFewer | DropConstraint
+SingleChange = UseNode | EndClaims | Reword | TakeFewer | AskForLess | DropConstraint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Together:
+    """The claims fit on a node after two changes, of which neither is enough by itself.
+
+    Shape: ``steps`` in order: the second is a change of the claims that the first leads to.
+    """
+
+    node: str
+    steps: tuple[SingleChange, SingleChange]
+
+
+Remedy = SingleChange | Together
 
 
 def changed(remedy: Remedy, claims: Sequence[Claim], cluster: Cluster) -> tuple[tuple[Claim, ...], Cluster]:
     """Return the question that a remedy leads to. On the remedy's node it has an answer."""
+    steps = remedy.steps if isinstance(remedy, Together) else (remedy,)
+    gone = [held for one in steps if isinstance(one, EndClaims) for held in one.held]
+    left = tuple(one for one in cluster.allocated if one not in gone)
+    return changed_claims(remedy, claims), replace(cluster, allocated=left)
+
+
+def changed_claims(remedy: Remedy, claims: Sequence[Claim]) -> tuple[Claim, ...]:
+    """Return what is asked for after a remedy."""
     match remedy:
-        case UseNode():
-            return tuple(claims), cluster
-        case EndClaims(held=held):
-            left = tuple(one for one in cluster.allocated if one not in held)
-            return tuple(claims), replace(cluster, allocated=left)
+        case UseNode() | EndClaims():
+            return tuple(claims)
         case Reword(before=before, after=after):
-            return reworded(claims, before, after), cluster
+            return reworded(claims, before, after)
         case TakeFewer():
-            return tuple(
-                with_count(one, remedy) if one.ref == remedy.claim else one for one in claims
-            ), cluster
+            return tuple(with_count(one, remedy) for one in claims)
+        case AskForLess():
+            return tuple(with_less(one, remedy) for one in claims)
         case DropConstraint():
-            return tuple(_without(one, remedy) for one in claims), cluster
+            return tuple(_without(one, remedy) for one in claims)
+        case Together(steps=(first, second)):
+            return changed_claims(second, changed_claims(first, claims))
 
 
 def reworded(claims: Sequence[Claim], before: str, after: str) -> tuple[Claim, ...]:
@@ -119,6 +156,19 @@ def with_count(claim: Claim, remedy: TakeFewer) -> Claim:
 
     def option(one: DeviceRequest) -> DeviceRequest:
         return replace(one, count=remedy.count) if one.name == remedy.request else one
+
+    return _with_options(claim, option)
+
+
+def with_less(claim: Claim, remedy: AskForLess) -> Claim:
+    """Return the claim with another amount of a capacity for the request that a remedy is about."""
+    if claim.ref != remedy.claim:
+        return claim
+
+    def option(one: DeviceRequest) -> DeviceRequest:
+        if one.name != remedy.request:
+            return one
+        return replace(one, capacity={**one.capacity, remedy.capacity: remedy.amount})
 
     return _with_options(claim, option)
 

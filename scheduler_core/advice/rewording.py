@@ -1,18 +1,20 @@
 """Finds other values and attribute names that a selector could ask for, so that the claims fit.
 
-Takes claims that do not fit and a node; asks trials. An expression is changed wherever the claims have it.
-Each term of a selector is changed by itself, and only a value that some device has is tried.
+Takes claims that do not fit, a node, and a function that judges a change. An expression is changed wherever
+the claims have it. Each term of a selector is changed by itself, and only a value that some device has is
+tried.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from scheduler_core.advice.remedies import Change, Reword, reworded
-from scheduler_core.advice.trials import Trials
 from scheduler_core.base.errors import SelectorError
+from scheduler_core.base.quantity import Quantity
 from scheduler_core.explain.selector_terms import terms_of
 from scheduler_core.explain.values_present import values_present
 from scheduler_core.model.claim import Claim, DeviceClass
@@ -23,6 +25,9 @@ from scheduler_core.model.nodes import Node
 from scheduler_core.rules.selectors import Selector, compile_selector
 from scheduler_core.search.candidates import Offer, offers
 
+Helps = Callable[[Sequence[Claim], Node], bool]
+"""Whether changed claims shall be offered on a node."""
+_AMOUNT: Final = re.compile(r"""quantity\(["']([^"']*)["']\)""")
 _TRIED: Final = 12  # values of one term
 _OFFERED: Final = 2  # remedies for one term
 
@@ -36,12 +41,12 @@ class _Term:
     others: tuple[Offer, ...]
 
 
-def rewordings(claims: Sequence[Claim], cluster: Cluster, node: Node, trials: Trials) -> Iterator[Reword]:
-    """Yield changes of one term that make the claims fit, the nearest values first."""
+def rewordings(claims: Sequence[Claim], cluster: Cluster, node: Node, helps: Helps) -> Iterator[Reword]:
+    """Yield changes of one term that help, the nearest values first."""
     seen = offers(cluster.pools_seen_from(node), node, cluster.features)
     for text in _expressions(claims):
         for term in _terms(text, claims, cluster, seen):
-            yield from _changes(term, claims, node, trials)
+            yield from _changes(term, claims, node, helps)
 
 
 def _expressions(claims: Sequence[Claim]) -> tuple[str, ...]:
@@ -72,13 +77,13 @@ def _selects(selectors: Sequence[Selector], offer: Offer) -> bool:
         return False
 
 
-def _changes(term: _Term, claims: Sequence[Claim], node: Node, trials: Trials) -> Iterator[Reword]:
+def _changes(term: _Term, claims: Sequence[Claim], node: Node, helps: Helps) -> Iterator[Reword]:
     """Yield the changes of one term that were found to help."""
     found = 0
     for values in values_present(term.selector, [one.view for one in term.others]):
         for change, old, new in _wordings(values, term):
             after = _replaced(term, values, old, new)
-            if after is None or not trials.fits(reworded(claims, term.text, after), node):
+            if after is None or not helps(reworded(claims, term.text, after), node):
                 continue
             concerned = [
                 (claim.ref, option.name)
@@ -108,11 +113,14 @@ def _wordings(values: ValuesPresent, term: _Term) -> Iterator[tuple[Change, str,
         if values.nearest is not None:
             yield Change.CORRECTION, values.name, values.nearest
         return
-    if len(values.wanted) != 1:
+    if not values.wanted:
+        yield from _amounts(values, term)
         return
-    (wanted,) = values.wanted
+    wanted = values.wanted[0]
     if values.nearest is not None:
         yield Change.CORRECTION, wanted, values.nearest
+    if len(values.wanted) > 1:  # the others are alternatives to it
+        return
     sizes = _sizes(values.name, term.others)
     others = [one for one in reversed(list(values.found)) if one not in (wanted, values.nearest)]
     middle = sizes.get(wanted)
@@ -120,6 +128,14 @@ def _wordings(values: ValuesPresent, term: _Term) -> Iterator[tuple[Change, str,
         others.sort(key=lambda one: abs(sizes.get(one, 0) - middle))
     for other in others[:_TRIED]:
         yield Change.OTHER_VALUE, wanted, other
+
+
+def _amounts(values: ValuesPresent, term: _Term) -> Iterator[tuple[Change, str, str]]:
+    """Yield the amounts that devices have, the largest first, for a term that compares with one amount."""
+    amounts = _AMOUNT.findall(term.selector.text)
+    if len(amounts) == 1 and "capacity" in term.selector.text:
+        others = sorted(values.found, key=Quantity.parse, reverse=True)[:_TRIED]
+        yield from ((Change.OTHER_VALUE, amounts[0], other) for other in others if other != amounts[0])
 
 
 def _sizes(name: str, seen: Sequence[Offer]) -> dict[str, int]:

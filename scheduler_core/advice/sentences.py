@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from scheduler_core.advice.remedies import (
+    AskForLess,
     Change,
     DropConstraint,
     EndClaims,
     Remedy,
     Reword,
     TakeFewer,
+    Together,
     UseNode,
 )
 from scheduler_core.model.claim import AllocatedClaim
@@ -34,9 +36,22 @@ def remedy_text(remedy: Remedy) -> str:
             return (
                 f"ask for {count} instead of {asked} devices in request {request} of {claim}: fits on {node}"
             )
+        case AskForLess(node=node, claim=claim, request=request, capacity=name, asked=most, amount=amount):
+            return (
+                f"ask for {name} {amount} instead of {most} in request {request} of {claim}: fits on {node}"
+            )
         case DropConstraint(node=node, claim=claim, constraint=constraint, place=place):
             dropped = f"constraints[{place}] of {claim}, {constraint_text(constraint)}"
             return f"leave out {dropped}: fits on {node}"
+        case Together():
+            return _both(remedy)
+
+
+def _both(remedy: Together) -> str:
+    """Return both changes; the node is named once."""
+    first, second = (remedy_text(one).removesuffix(f": fits on {remedy.node}") for one in remedy.steps)
+    where = "" if isinstance(remedy.steps[-1], EndClaims) else f": fits on {remedy.node}"
+    return f"{first}, and {second}{where}"
 
 
 def _ending(remedy: EndClaims) -> str:

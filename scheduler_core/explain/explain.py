@@ -223,7 +223,12 @@ def _shortages(
         return
     names = tuple(request.alternatives[0].name for request in problem.requests)
     claim = claims[problem.requests[0].claim]
-    detail = f"each of {_list(names)} fits alone, but they do not fit together"
+    if len(claims) > 1:
+        owners = (claims[request.claim].ref for request in problem.requests)
+        named = tuple(f"{name} of {owner}" for name, owner in zip(names, owners, strict=True))
+    else:
+        named = names
+    detail = f"each of {_list(named)} fits alone, but they do not fit together"
     yield Reason(claim.ref, names[0], cause, detail)
 
 

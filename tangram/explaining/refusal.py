@@ -80,11 +80,13 @@ def _pictures(explained: ExplainedRefusal, asked: AllocationInput, width: int) -
     if refusal.cause is Cause.CONSTRAINT_UNSATISFIED:
         yield Text("")
         yield spreads_picture(refusal.constraints)
+    total = sum(len(claim.requests) for claim in asked.objects.claims)
     yield Text("")
-    yield conflict_picture(refusal.conflict, sum(len(claim.requests) for claim in asked.objects.claims))
+    if total > 1:
+        yield conflict_picture(refusal.conflict, total)
     yield holders_picture(refusal.requests, cluster.pools, cluster.allocated, width)
     yield Text("")
-    yield remedies_picture(explained.remedies)
+    yield remedies_picture(explained.remedies, refusal.cause)
 
 
 def _short(reason: Reason) -> str:

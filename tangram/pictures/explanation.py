@@ -91,7 +91,7 @@ def spreads_picture(spreads: Sequence[ConstraintValues]) -> RenderableType:
 
 
 def conflict_picture(conflict: Sequence[RequestOf], total: int) -> RenderableType:
-    """Name the smallest set of requests that do not fit together."""
+    """Name the smallest set of requests that do not fit together, of several."""
     if len(conflict) == 1:
         return Hanging(Text(f"{conflict[0]} does not fit even alone", style="bold red"))
     by_claim: dict[str, list[str]] = {}
@@ -100,6 +100,8 @@ def conflict_picture(conflict: Sequence[RequestOf], total: int) -> RenderableTyp
     names = "; ".join(f"{', '.join(requests)} of {claim}" for claim, requests in by_claim.items())
     of = f"all {total}" if len(conflict) == total else f"{len(conflict)} of {total}"
     told = f"{of} requests do not fit together, any fewer of them do: {names}"
+    if total == 2:
+        told = f"each of the two requests fits alone, and they do not fit together: {names}"
     return Hanging(Text(told, style="bold red"))
 
 

@@ -38,7 +38,7 @@ def _parts(answer: PodAnswer) -> Iterator[RenderableType]:
         yield Text("")
         yield demands_picture(answer.refusal.requests, answer.refusal.funnels)
         yield Text("")
-        yield remedies_picture(answer.remedies)
+        yield remedies_picture(answer.remedies, answer.refusal.cause)
     if answer.told is not None and answer.told != answer.reason:
         yield Text("")
         yield Hanging(f"its condition still says: {answer.told}")

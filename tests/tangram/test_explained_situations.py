@@ -161,6 +161,22 @@ SITUATIONS = [
             ),
         ),
     ),
+    Situation(
+        "both-requests-misspelt",
+        (claim("train", request("small", profile("1g.5bg")), request("large", profile("3g.20bg"))),),
+    ),
+    Situation("value-misspelt-and-gpus-held", (*BOTH, mine(profile("1g.5bg")))),
+    Situation("other-type-and-gpus-held", (*BOTH, mine(profile("3g.20gb"), f'{A}.type == "gpu"'))),
+    Situation(
+        "too-much-memory-and-gpus-held", (*BOTH, mine(of="gpu", capacity={"requests": {"memory": "80Gi"}}))
+    ),
+    Situation(
+        "value-misspelt-and-node-full",
+        (*BOTH, mine(profile("1g.5bg"))),
+        ("--node-name", "a100x2"),
+        ("a100x2", "a100-2"),
+    ),
+    Situation("constraint-and-gpu-held", (WHOLE, parts(8, matchAttribute="tangram.dev/rack"))),
     Situation("gpu-unhealthy", (held("infer-2", "gpu-1"), mine(of="gpu")), form="v1", changed=unhealthy),
     Situation("slices-missing", (mine(of="gpu", allocationMode="All"),), form="v1", changed=one_is_missing),
     Situation("another-node-fits", (*BOTH, mine(of="gpu")), ("--node-name", "a100x2"), ("a100x2", "a100-2")),
@@ -288,6 +304,10 @@ def test_the_page_shows_what_the_command_says() -> None:
     shown = _SHOWN.findall(text)
     assert len(shown) >= 6
     assert [name for name, block in shown if block != (GOLDEN / f"{name}.txt").read_text("utf-8")] == []
+
+
+def test_every_golden_file_is_of_a_situation() -> None:
+    assert {path.stem for path in GOLDEN.iterdir()} == {one.name for one in SITUATIONS}
 
 
 def _shown(match: re.Match[str]) -> str:

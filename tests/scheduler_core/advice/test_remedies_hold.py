@@ -1,6 +1,7 @@
 """Every remedy makes the claims fit, and no fewer claims would do: the plain search is the oracle."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations
 from math import inf
 from random import Random
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from random_clusters import NODES, situation_of
 
 from scheduler_core.advice.advise import advise
-from scheduler_core.advice.remedies import EndClaims, changed
+from scheduler_core.advice.remedies import DropConstraint, EndClaims, Together, changed
 from scheduler_core.base.errors import CoreError
 from scheduler_core.explain.allocate import allocate
 from scheduler_core.model.result import Allocation, Unallocatable
@@ -94,3 +95,36 @@ def test_the_state_is_as_before_once_remedies_were_looked_for(seed):
     assert after.pools == before.pools
     assert Counter(one.ref for one in after.allocated) == Counter(one.ref for one in before.allocated)
     assert isinstance(engine.allocate(situation.claims, NODE), Unallocatable)
+
+
+@SETTINGS
+@given(SEEDS)
+def test_of_two_changes_neither_is_enough_by_itself_and_no_single_change_was_found(seed):
+    situation = refused(seed)
+    if situation is None:
+        return
+    cluster = situation.cluster()
+    found = advise(situation.claims, situation.engine(), [NODE], NODES[1:])
+
+    both = [one for one in found if isinstance(one, Together)]
+    assert not both or len(both) == len(found)
+    for remedy in both:
+        (there,) = (one for one in NODES if one.name == remedy.node)
+        first, second = remedy.steps
+        assert not fits(*changed(first, situation.claims, cluster), there), remedy
+        assert not fits(*changed(second, situation.claims, cluster), NODE), remedy
+
+
+@SETTINGS
+@given(SEEDS)
+def test_where_nothing_is_advised_no_constraint_less_makes_room_with_any_claims_ended(seed):
+    situation = refused(seed)
+    if situation is None or advise(situation.claims, situation.engine(), NODES):
+        return
+    free = replace(situation.cluster(), allocated=())
+
+    for claim in situation.claims:
+        for place, constraint in enumerate(claim.constraints):
+            looser = DropConstraint(node=NODE.name, claim=claim.ref, constraint=constraint, place=place)
+            claims, _ = changed(looser, situation.claims, free)
+            assert not any(fits(claims, free, node) for node in NODES), looser
