@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from launcher.build import Builder
 from launcher.errors import LauncherError
-from launcher.go import at_least
+from launcher.go import at_least, environment
 from launcher.toolset import VERSIONS, ToolSet, containerd, helm, kubernetes, peer_driver, toolset
 
 GO_MOD = """module example.com/tools
@@ -24,6 +24,7 @@ FAKE_GO = """#!/bin/sh
 if [ "$1" = env ]; then echo go1.26.6; exit; fi
 echo build >>"$FAKE_GO_CALLS"
 [ -z "$FAKE_GO_FAILS" ] || { echo 'server.go:1: no such thing' >&2; exit 1; }
+echo "$@" >"$FAKE_GO_CALLS.arguments"
 while [ "$1" != -o ]; do shift; done
 for program in server ctl; do : >"$2$program"; chmod +x "$2$program"; done
 """
@@ -121,6 +122,27 @@ def test_what_is_built_is_not_built_again(module: Path, calls: Path, builder: Bu
     assert first == second
     assert {path.name for path in first.iterdir()} == {"server", "ctl"}
     assert calls.read_text() == "build\n"
+
+
+def test_nothing_is_compiled_for_debuggers_since_every_set_is_linked_without_it(
+    module: Path, calls: Path, builder: Builder
+) -> None:
+    builder.programs(programs(module))
+
+    assert "-gcflags=all=-dwarf=false" in calls.with_suffix(".arguments").read_text().split()
+    sets = [*map(kubernetes, VERSIONS), containerd(), helm(), peer_driver()]
+    assert all(one.flags[-1].startswith("-s -w") for one in sets)
+
+
+def test_compilers_collect_garbage_seldom_unless_the_user_says_how_often(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("GOGC", raising=False)
+    seldom = environment()
+    monkeypatch.setenv("GOGC", "50")
+
+    assert int(seldom["GOGC"]) > 100
+    assert environment()["GOGC"] == "50"
 
 
 def test_builds_at_the_same_time_make_one(module: Path, calls: Path, builder: Builder) -> None:

@@ -24,6 +24,8 @@ from launcher.toolset import ToolSet
 CHECKOUT = Path(__file__).resolve().parents[3]
 _SECONDS_BETWEEN_LINES = 20.0
 _KEPT_ERROR_LINES = 30
+# What only debuggers read. The linker would drop it (-s -w): nothing is missing, and the key leaves it out.
+_NO_DEBUG_DATA = ("-gcflags=all=-dwarf=false",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +83,7 @@ class Builder:
         self.say(f"{toolset.name}: built in {self.clock() - start:.0f} s, in {target}")
 
     def _compile(self, go: Path, toolset: ToolSet, output: Path, start: float) -> None:
-        command = [str(go), "build", "-v", *toolset.flags, "-o", f"{output}/", "tool"]
+        command = [str(go), "build", "-v", *toolset.flags, *_NO_DEBUG_DATA, "-o", f"{output}/", "tool"]
         lines: list[str] = []
         packages, told = 0, start
         with subprocess.Popen(
