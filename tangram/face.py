@@ -86,16 +86,6 @@ class _InForm(argparse.Action):
         namespace.json = namespace.output in PROGRAMS_FORMS
 
 
-class _InFormOrFile(_InForm):
-    """``-o FORM`` and ``-o FILE`` of a command that writes a file."""
-
-    def __call__(self, parser: object, namespace: argparse.Namespace, form: Any, _as: object = None) -> None:
-        if form in PROGRAMS_FORMS:
-            super().__call__(parser, namespace, form)
-        else:
-            namespace.file = form
-
-
 Subparsers = Any  # argparse's class of this is private
 
 
@@ -107,12 +97,10 @@ def add_command(
     command: Command,
     *,
     wide: str = "",
-    file: str = "",
 ) -> Parser:
     """Add a subcommand that takes ``--json`` and ``-o``; its help ends with the example.
 
-    Shape: ``wide`` says what its pictures show more with ``-o wide``, empty where that is nothing; ``file``
-           what it writes with ``-o FILE``, empty where it writes none.
+    Shape: ``wide`` says what its pictures show more with ``-o wide``, empty where that is nothing.
     """
     parser: Parser = parsers.add_parser(
         name,
@@ -120,14 +108,10 @@ def add_command(
         description=f"{summary[:1].upper()}{summary[1:]}.",
         epilog=f"example:\n  {example}",
     )
-    forms = ("json", "yaml", *(("wide",) if wide else ()))
+    forms = (*PROGRAMS_FORMS, *(("wide",) if wide else ()))
     told = f"json or yaml: print the value in this form{f'; wide: show the picture {wide}' if wide else ''}"
     one = parser.add_mutually_exclusive_group()
     one.add_argument("--json", action=_InForm, nargs=0, help="print one JSON value; messages are JSON too")
-    if file:
-        told = f"{file}; {' or '.join(PROGRAMS_FORMS)}: print the value in this form instead"
-        one.add_argument("-o", "--output", action=_InFormOrFile, metavar="FILE", help=told)
-    else:
-        one.add_argument("-o", "--output", action=_InForm, choices=forms, metavar="FORM", help=told)
-    parser.set_defaults(command=command, json=False, output="", file="")
+    one.add_argument("-o", "--output", action=_InForm, choices=forms, metavar="FORM", help=told)
+    parser.set_defaults(command=command, json=False, output="")
     return parser

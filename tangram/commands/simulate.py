@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 from argparse import ArgumentTypeError, Namespace
+from functools import partial
 from math import inf, isfinite
 from pathlib import Path
 from typing import Final
@@ -12,13 +12,16 @@ from scheduler_core.planning.kinds import kinds_of
 from tangram.errors import BadInput
 from tangram.face import DONE, UNDECIDED, Face, Subparsers, add_command
 from tangram.planning.chart import chart
+from tangram.planning.collector import paused
 from tangram.planning.mixes import add_mix, check_mix, mix_trace
 from tangram.planning.reading import KEYS, Known, add_known, read_claims, read_known
-from tangram.planning.simulated import simulate
+from tangram.planning.side_by_side import run_all
+from tangram.planning.simulated import Scenario, simulate
 from tangram.planning.simulation_picture import simulation_picture, simulation_value
 from tangram.planning.traces.reading import read_trace
 from tangram.planning.traces.trace import Trace, Vocabulary
 from tangram.policies import POLICIES
+from tangram.program.progress import simulating
 from tangram.summaries import SUMMARIES
 
 _EXAMPLE: Final = """tangram simulate --add 4=dgx-a100 --trace docs/plan-ahead/trace.csv
@@ -81,13 +84,14 @@ def _run(options: Namespace, face: Face) -> int:
     if (options.trace is None) == (options.mix is None):
         raise BadInput("simulate: say what arrives: --trace FILE, or --mix NAME")
     check_mix(options)
-    known = read_known(options, face)
-    trace = _trace(options, known)
+    with paused():
+        known = read_known(options, face)
+        trace = _trace(options, known)
+    scenario = Scenario(cluster=known.cluster, nodes=known.nodes, trace=trace, patience_s=options.patience)
     wanted = [name for name in POLICIES if name in (options.policy or POLICIES)]
-    gc.freeze()  # so that collections in the course of the simulation do not look at the cluster again
-    runs = {
-        name: simulate(known.cluster, known.nodes, trace, POLICIES[name], options.patience) for name in wanted
-    }
+    jobs = {name: partial(simulate, scenario, POLICIES[name]) for name in wanted}
+    with simulating(wanted, len(trace.arrivals)) as follow:
+        runs = run_all(jobs, follow)
     if options.svg is not None:
         title = f"{len(trace.arrivals):,} arrivals on {len(known.nodes)} nodes"
         options.svg.write_text(chart(runs, title), encoding="utf-8")

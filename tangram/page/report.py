@@ -34,14 +34,14 @@ def add(parsers: Subparsers) -> None:
         parsers,
         "report",
         SUMMARIES["report"],
-        "tangram report --cluster -o report.html\n"
+        "tangram report --cluster --html report.html\n"
         "  kubectl get nodes,resourceslices,deviceclasses,resourceclaims,pods -A -o yaml > all.yaml\n"
-        "  tangram report -f all.yaml -o report.html\n\n"
+        "  tangram report -f all.yaml --html report.html\n\n"
         "The file shows a cluster as it was: open it in any browser, send it, keep it.\n"
         "docs/web.md says what is on the page.",
         _run,
-        file="write the page into this file, - for standard output",
     )
+    parser.add_argument("--html", metavar="FILE", help="write the page into this file, - for standard output")
     parser.add_argument(
         "-f",
         "--file",
@@ -58,17 +58,20 @@ def _run(options: Namespace, face: Face) -> int:
     check_cluster(options, ("files",))
     if not (options.cluster or options.files):
         raise BadInput("report: say what to show: --cluster, or --file FILE")
-    if not (options.file or options.json):
-        raise bad_argument("--output", None, "must be given: the file for the page, or - for standard output")
+    if not (options.html or options.json):
+        raise bad_argument("--html", None, "must be given: the file for the page, or - for standard output")
+    if options.html == _STANDARD_OUTPUT and options.json:
+        raise bad_argument("--html", options.html, "must be a file where --json or -o prints the value")
     value = page_of(_reader(options, face), driver_of(options), _title(options))
+    if options.html == _STANDARD_OUTPUT:
+        face.out.text(document(value))
+    elif options.html:
+        Path(options.html).write_text(document(value), encoding="utf-8")
     if options.json:
         face.out.json(value)
-    elif options.file == _STANDARD_OUTPUT:
-        face.out.text(document(value))
-    else:
-        Path(options.file).write_text(document(value), encoding="utf-8")
+    elif options.html != _STANDARD_OUTPUT:
         counts = f"{counted(len(value['nodes']), 'node')}, {counted(len(value['waiting']), 'waiting pod')}"
-        face.out.text(f"wrote {options.file}: {counts}")
+        face.out.text(f"wrote {options.html}: {counts}")
     return DONE
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -35,12 +35,13 @@ class Course:
 
     Shape: ``waits`` of the arrivals that got devices; ``refused`` those that gave up; ``late`` how many got
            devices after they had waited; ``refused_by_ask`` by the number of the ask; the means are over
-           time.
+           time; ``tell`` is told a hundred times how many arrivals have come.
     Units: seconds.
     """
 
     arrivals: Sequence[Arrival]
     meter: GpuMeter
+    tell: Callable[[int], None]
     samples: list[Sample] = field(default_factory=list)
     waits: list[float] = field(default_factory=list)
     refused_by_ask: Counter[int] = field(default_factory=Counter)
@@ -86,6 +87,8 @@ class Course:
     def arrives(self, number: int) -> None:  # noqa: ARG002 - the simulation says which
         """Count an arrival."""
         self._arrived += 1
+        if self._arrived % max(1, len(self.arrivals) // 100) == 0:
+            self.tell(self._arrived)
 
     def placed(self, number: int, allocation: Allocation, waited: float) -> None:  # noqa: ARG002
         """Count an arrival that got devices."""

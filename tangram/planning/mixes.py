@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Final
 
 from scheduler_core.model.claim import ClaimRef
+from scheduler_core.model.names import qualified
 from scheduler_core.planning.simulation import Arrival, in_order
 from tangram.bench.placement.mixes import MIXES
 from tangram.bench.placement.traces import trace
@@ -41,13 +42,9 @@ def mix_trace(options: Namespace, known: Known) -> Trace:
     """Return the trace of the options. Raises: BadInput where the nodes have no GPU."""
     wanted = {name: getattr(options, name) or default for name, default in _OWN.items()}
     mix = MIXES[options.mix]
-    kind = f"{known.driver}/type"
+    kind = qualified("type", known.driver)
     gpus = sum(
-        device.attributes.get(name) == "gpu"
-        for pool in known.cluster.pools
-        for device in pool.devices
-        for name in device.attributes
-        if str(name) == kind
+        device.attributes.get(kind) == "gpu" for pool in known.cluster.pools for device in pool.devices
     )
     if not gpus:
         raise BadInput("--mix: no node has a GPU of the driver")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -15,6 +15,7 @@ from scheduler_core.model.nodes import Node
 from scheduler_core.planning.engine_holds import EngineHolds
 from scheduler_core.planning.simulation import Simulation
 from scheduler_core.state.cluster_state import ClusterState
+from tangram.planning.collector import paused, set_aside
 from tangram.planning.course import Course, Sample
 from tangram.planning.traces.trace import Trace
 
@@ -43,17 +44,31 @@ class Run:
     samples: Sequence[Sample]
 
 
-def simulate(
-    cluster: Cluster, nodes: Sequence[Node], trace: Trace, policy: Policy, patience_s: float = inf
-) -> Run:
-    """Return what becomes of a trace on the cluster's nodes, in the order of trying.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """What is replayed, and where. Shape: ``nodes`` in the order of trying. Units: seconds."""
 
+    cluster: Cluster
+    nodes: Sequence[Node]
+    trace: Trace
+    patience_s: float = inf
+
+
+def simulate(scenario: Scenario, policy: Policy, tell: Callable[[int], None] = lambda _: None) -> Run:
+    """Return what becomes of a trace on the cluster's nodes.
+
+    Shape: ``tell`` is told now and then how many arrivals have come.
     Raises: as ``Engine.allocate``.
     """
-    state = ClusterState.of(cluster)
-    holds = EngineHolds(Engine(state, policy), trace.asks, nodes)
-    course = Course(trace.arrivals, GpuMeter(state))
-    never = Simulation(trace.arrivals, holds, course, patience_s).run()
+    trace = scenario.trace
+    with paused():
+        state = ClusterState.of(scenario.cluster)
+        for node in scenario.nodes:
+            state.set_node(node)
+        holds = EngineHolds(Engine(state, policy), trace.asks, scenario.nodes)
+        course = Course(trace.arrivals, GpuMeter(state), tell)
+    with set_aside():
+        never = Simulation(trace.arrivals, holds, course, scenario.patience_s).run()
     waits = sorted(course.waits)
     return Run(
         arrivals=len(trace.arrivals),

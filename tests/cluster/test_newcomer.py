@@ -153,7 +153,7 @@ def test_helm_installs_as_printed_and_leaves_nothing(
     why = run(f"tangram explain --cluster --claim default/{waiting} || test $? = 1")
     assert "four-partitions" in why
     assert "default/four-partitions" in run("tangram top --cluster")
-    run("tangram report --cluster -o report.html")
+    run("tangram report --cluster --html report.html")
     assert "four-partitions" in (clone / "report.html").read_text()
     run(upgrade)
     running(api, "four-partitions", "default")

@@ -20,14 +20,14 @@ def objects(written: Callable[[str, str], Path]) -> Path:
 
 def test_a_file_gets_the_page(tangram: Run, objects: Path, tmp_path: Path):
     page = tmp_path / "report.html"
-    answer = tangram("report", "-f", objects, "-o", page)
+    answer = tangram("report", "-f", objects, "--html", page)
     assert (answer.status, answer.err) == (0, "")
     assert answer.out == f"wrote {page}: 2 nodes, 2 waiting pods\n"
     assert page.read_text().startswith("<!DOCTYPE html>")
 
 
 def test_standard_output_gets_it_too(tangram: Run, objects: Path):
-    assert tangram("report", "-f", objects, "-o", "-").out.startswith("<!DOCTYPE html>")
+    assert tangram("report", "-f", objects, "--html", "-").out.startswith("<!DOCTYPE html>")
 
 
 @pytest.mark.parametrize("form", [("--json",), ("-o", "json")])
@@ -37,12 +37,21 @@ def test_programs_get_the_value_of_the_page(tangram: Run, objects: Path, form: t
     assert len(value["waiting"]) == 2
 
 
+def test_a_file_and_the_value_can_be_had_at_once(tangram: Run, objects: Path, tmp_path: Path):
+    page = tmp_path / "report.html"
+    value = tangram("report", "-f", objects, "--html", page, "--json").json
+    assert len(value["nodes"]) == 2
+    assert page.read_text().startswith("<!DOCTYPE html>")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ((), "report: say what to show: --cluster, or --file FILE"),
-        (("-f", "FILE"), "--output: must be given: the file for the page, or - for standard output"),
-        (("--cluster", "-f", "FILE", "-o", "x"), "has no effect with --cluster"),
+        (("-f", "FILE"), "--html: must be given: the file for the page, or - for standard output"),
+        (("--cluster", "-f", "FILE", "--html", "x"), "has no effect with --cluster"),
+        (("-f", "FILE", "--html", "-", "--json"), "--html: '-': must be a file where --json or -o prints"),
+        (("-f", "FILE", "-o", "report.html"), "argument -o/--output: invalid choice: 'report.html'"),
     ],
 )
 def test_wrong_options_get_one_message_and_write_nothing(
@@ -85,7 +94,7 @@ def bad_pod(metadata: dict[str, object] | None = None, **parts: object) -> dict[
 def test_a_document_that_is_no_object_is_named(
     tangram: Run, written: Callable[[str, str], Path], document: object, message: str
 ):
-    answer = tangram("report", "-f", written("bad.json", json.dumps(document)), "-o", "-")
+    answer = tangram("report", "-f", written("bad.json", json.dumps(document)), "--html", "-")
     assert (answer.status, answer.out) == (2, "")
     assert message in answer.err
 

@@ -7,8 +7,9 @@ from which they draw; those of a NIC by the address of its PF.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from scheduler_core.base.quantity import Quantity
@@ -72,11 +73,16 @@ def read_boards(pool: CompiledPool, facts: StructureFactsCache) -> Boards:
 def masks_of(component: Component, identifier: str) -> dict[AttributeValue, int]:
     """Return the positions by the value of an attribute, in whichever domain the driver has it."""
     found: dict[AttributeValue, int] = {}
-    for key in component.template.structure_class.keys:
-        if domain_and_identifier(key)[1] == identifier:
-            for value, mask in component.template.blocks(key, component.own):
-                found[value] = found.get(value, 0) | mask
+    for key in _spellings(component.template.structure_class.keys, identifier):
+        for value, mask in component.template.blocks(key, component.own):
+            found[value] = found.get(value, 0) | mask
     return found
+
+
+@lru_cache(maxsize=1024)
+def _spellings(keys: Collection[QualifiedName], identifier: str) -> tuple[QualifiedName, ...]:
+    """Return the keys of an identifier, in whichever domain. Equal components ask with equal keys."""
+    return tuple(key for key in keys if domain_and_identifier(key)[1] == identifier)
 
 
 def value_of(component: Component, mask: int, identifier: str) -> AttributeValue | None:
