@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,7 +15,8 @@ from scheduler_core.planning.ending import QUESTIONS, Ending, EndingSearch, Ques
 from scheduler_core.planning.trial_changes import TrialChanges
 from scheduler_core.state.assignments import Holder, holder_of
 
-_EACH: Final = 500  # questions that a search on one node may ask at least
+EACH: Final = 500
+"""Questions that a search on one node may ask at least."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +64,7 @@ def freeings(
            allocator at most, a few more where the bound is reached.
     Raises: as ``Engine.allocate``.
     """
-    search = _Search(engine, claims, kept, most, questions, max(_EACH, questions // max(1, len(nodes))))
+    search = _Search(engine, claims, kept, most, questions, max(EACH, questions // max(1, len(nodes))))
     for node in nodes:
         search.ask(node)
     by_name = {node.name: node for node in nodes}
@@ -79,6 +80,7 @@ def freeings(
     )
 
 
+_Holding = tuple[str, str, bool, bool, tuple[tuple[str, Quantity], ...]]
 _Found = tuple[Ending, list[str]]
 """What to end on a node, and the nodes that are like it."""
 
@@ -99,8 +101,8 @@ class _Search:
 
     def ask(self, node: Node) -> None:
         """Search on a node, unless a node like it was searched or no question is left."""
-        holders = [one for one in self.engine.state.concerning(node) if _may_end(one, self.kept)]
-        key = (self.engine.likeness(self.claims, node), _pattern(holders))
+        holders = holders_that_may_end(self.engine.state.concerning(node), self.kept)
+        key = (self.engine.likeness(self.claims, node), pattern_of(holders))
         if key in self.known:
             alike = self.known[key]
             if alike is not None:
@@ -127,16 +129,21 @@ class _Search:
         return None if ending is None else (ending, [])
 
 
-def _may_end(claim: AllocatedClaim, kept: Collection[Holder]) -> bool:
-    return holder_of(claim) not in kept and any(not one.admin_access for one in claim.results)
+def holders_that_may_end(claims: Iterable[AllocatedClaim], kept: Collection[Holder]) -> list[AllocatedClaim]:
+    """Return the claims that need not stay and whose end would give something back."""
+    return [
+        one
+        for one in claims
+        if holder_of(one) not in kept and any(not result.admin_access for result in one.results)
+    ]
 
 
-def _pattern(holders: Sequence[AllocatedClaim]) -> Hashable:
+def pattern_of(holders: Sequence[AllocatedClaim]) -> tuple[tuple[_Holding, ...], ...]:
     """Return what is held together. Nodes of equal devices and patterns have equal answers."""
     return tuple(sorted(tuple(sorted(map(_holding, held.results))) for held in holders))
 
 
-def _holding(one: AllocatedDevice) -> tuple[str, str, bool, bool, tuple[tuple[str, Quantity], ...]]:
+def _holding(one: AllocatedDevice) -> _Holding:
     """Return a device and how much of it is held: how claims share one decides which of them must end."""
     consumed = tuple(sorted(one.consumed.items()))
     device = one.device
@@ -163,12 +170,13 @@ def _moves(
         for claim in claims:
             trial.hold(claim, answer)
         known = [specs[one.ref] for one in ending.ended if one.ref in specs]
-        return dict(_moved(engine, trial, known, tuple(nodes.values())))
+        return dict(moved(engine, trial, known, tuple(nodes.values())))
 
 
-def _moved(
+def moved(
     engine: Engine, trial: TrialChanges, claims: Sequence[Claim], nodes: Sequence[Node]
 ) -> Iterator[tuple[ClaimRef, str]]:
+    """Yield on which node each claim fits, one after another. Shape: they hold devices on trial."""
     for claim in claims:
         answer = engine.decide_somewhere([claim], nodes)
         if isinstance(answer, Allocation):

@@ -1,12 +1,14 @@
-"""Changes of a cluster state on trial: claims hold devices or end, and everything is undone afterwards."""
+"""Changes of a cluster state on trial: claims hold devices or end, nodes come. All is undone afterwards."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from types import TracebackType
 
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, Claim, ClaimRef, ExclusiveScope
 from scheduler_core.model.device import DeviceId
+from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.result import Allocation
 from scheduler_core.state.assignments import holder_of
@@ -43,7 +45,7 @@ class Holdings:
 
 
 class TrialChanges:
-    """Changes a state until its block ends; then what claims hold is as it was before.
+    """Changes a state until its block ends; then it is as it was before.
 
     Shape: ``held`` what claims hold on trial.
     """
@@ -53,6 +55,7 @@ class TrialChanges:
         self._holdings = Holdings(state)
         self.held: list[AllocatedClaim] = []
         self._ended: list[AllocatedClaim] = []
+        self._added: list[tuple[Node, tuple[Pool, ...]]] = []
 
     def __enter__(self) -> TrialChanges:
         """Begin."""
@@ -66,6 +69,10 @@ class TrialChanges:
             self._state.release(holder_of(claim))
         for claim in reversed(self._ended):
             self._state.hold(claim)
+        for node, pools in reversed(self._added):
+            for pool in pools:
+                self._state.remove_pool(pool.id)
+            self._state.remove_node(node.name)
 
     def hold(self, claim: Claim, allocation: Allocation) -> None:
         """Let a claim hold its devices of an answer. It must hold none."""
@@ -77,6 +84,13 @@ class TrialChanges:
         """Let a claim give its devices back. It must hold some, and not by a trial."""
         self._state.release(holder_of(claim))
         self._ended.append(claim)
+
+    def add(self, node: Node, pools: Iterable[Pool]) -> None:
+        """Let a node come with its pools. Neither may be known."""
+        self._state.set_node(node)
+        self._added.append((node, tuple(pools)))
+        for pool in self._added[-1][1]:
+            self._state.set_pool(pool)
 
 
 def _is_shareable(pool: Kept, device: DeviceId) -> bool:

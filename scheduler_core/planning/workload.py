@@ -29,15 +29,22 @@ class Placement:
 
 
 def place(
-    engine: Engine, trial: TrialChanges, claims: Sequence[Claim], count: int, nodes: Sequence[Node]
+    engine: Engine,
+    trial: TrialChanges,
+    claims: Sequence[Claim],
+    count: int,
+    nodes: Sequence[Node],
+    *,
+    before: int = 0,
 ) -> Placement:
     """Let copies of some claims hold devices until ``count`` do or one does not fit.
 
-    Shape: the claims of one copy are on one node. Raises: as ``Engine.allocate``.
+    Shape: the claims of one copy are on one node; ``before`` copies hold devices on trial already.
+    Raises: as ``Engine.allocate``.
     """
     used: Counter[str] = Counter()
     for number in range(count):
-        copy = copies(claims, number + 1)
+        copy = copies(claims, before + number + 1)
         answer = engine.decide_somewhere(copy, nodes)
         if not isinstance(answer, Allocation):
             undecided = answer if isinstance(answer, Undecided) else None

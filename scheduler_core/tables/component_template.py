@@ -38,6 +38,10 @@ class ComponentTemplate:
         slot = self.slots.get(number)
         return self._entries[number] if slot is None else own[slot]
 
+    def entries(self, own: Entries) -> Entries:
+        """Return all entries of the component that has the own entries ``own``."""
+        return tuple([self.entry(number, own) for number in range(len(self._entries))])
+
     def blocks(self, key: QualifiedName, own: Entries) -> Iterator[tuple[AttributeValue, int]]:
         """Yield the values of an attribute, each with the mask of its positions; a value may come twice."""
         for location in self.structure_class.locations(key):

@@ -8,10 +8,12 @@ from typing import Final
 from scheduler_core.engine.engine import Engine
 from scheduler_core.frontends.occupancy.meter import GpuMeter
 from scheduler_core.planning.kinds import kinds_of
+from scheduler_core.planning.node_kinds import Buyable
 from scheduler_core.planning.plan import Where, Workload, plan, room_by_kind
 from scheduler_core.state.cluster_state import ClusterState
 from tangram.errors import bad_argument
 from tangram.face import DOES_NOT_FIT, DONE, UNDECIDED, Face, Subparsers, add_command
+from tangram.planning.nodes import add_kinds, node_kind
 from tangram.planning.plan_picture import plan_picture, plan_value, room_picture, room_value
 from tangram.planning.reading import KEYS, Known, add_known, read_claims, read_known
 from tangram.policies import POLICIES, add_policy
@@ -26,7 +28,7 @@ def add(parsers: Subparsers) -> None:
     """Add the subcommand."""
     example = """tangram plan --add 4=dgx-a100
   tangram plan --add 2=a100x2 --claim deploy/examples/mig-claim.yaml --count 5
-  tangram plan --cluster --claim train.yaml --count 40 --add 2=dgx-a100
+  tangram plan --cluster --claim train.yaml --count 40 --may-add dgx-a100
 
 exit status:
   0  all copies fit, or no claim is asked about
@@ -44,6 +46,7 @@ exit status:
         help="the workload: claims or templates that are allocated together on one node; may be repeated",
     )
     parser.add_argument("--count", type=_count, metavar="N", help="copies of the workload; default: 1")
+    add_kinds(parser)
     add_policy(parser, "both are shown; this one decides the exit status and what to end: ")
 
 
@@ -56,12 +59,18 @@ def _count(text: str) -> int:
 def _run(options: Namespace, face: Face) -> int:
     if options.count is not None and not options.claims:
         raise bad_argument("--count", str(options.count), "is for --claim")
+    if options.may_add and not options.claims:
+        raise bad_argument("--may-add", options.may_add[0], "is for --claim")
     known = read_known(options, face)
     _tell_waiting(known)
     where = Where(
         nodes=known.nodes,
         kinds=kinds_of(known.cluster.pools, KEYS),
         specs=known.specs,
+        buyable=Buyable(
+            kinds=[node_kind(one, face.machines, known.driver) for one in dict.fromkeys(options.may_add)],
+            names=known.added,
+        ),
         fragmentation=lambda state: GpuMeter(state).read().room.fragmentation,
     )
     engines = {name: Engine(ClusterState.of(known.cluster), one) for name, one in POLICIES.items()}

@@ -11,7 +11,9 @@ from typing import Final
 from agent.inventory import describe, discover, offered
 from agent.slices import v1_slices
 from scheduler_core.codec import v1
+from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
+from scheduler_core.planning.node_kinds import NodeKind
 from tangram.bench.copied import renamed
 from tangram.face import Parser
 from tangram.machines import Machines
@@ -38,6 +40,24 @@ def add_nodes(parser: Parser, purpose: str) -> None:
         metavar="N=KIND",
         help=f"{purpose}: N of a shipped machine (tangram node list) or of a node file; may be repeated",
     )
+
+
+def add_kinds(parser: Parser) -> None:
+    """Add ``--may-add``, which may be given several times."""
+    parser.add_argument(
+        "--may-add",
+        action="append",
+        default=[],
+        metavar="KIND",
+        help="where not all copies fit: say also how many nodes of this kind to add, a shipped machine or a "
+        "node file; kinds of nodes that are there are asked about anyhow; may be repeated",
+    )
+
+
+def node_kind(kind: str, machines: Machines, driver: str) -> NodeKind:
+    """Return a shipped machine or node file as a kind of node. Raises: BadInput, or as a node file."""
+    pool = pool_of(kind, machines, driver)
+    return NodeKind(name=kind, node=Node(pool.id.name), pools=(pool,))
 
 
 def _added(text: str) -> Added:

@@ -10,6 +10,7 @@ from rich.text import Text
 from scheduler_core.planning.freeing import Freeing, Freeings
 from scheduler_core.planning.plan import KindRoom, PolicyOutcome, Workload, WorkloadPlan
 from scheduler_core.planning.room import ClusterRoom
+from tangram.planning.all_copies_picture import additions_value, all_copies_picture, ending_value
 from tangram.program.fitting import Column, FittingTable, Hanging
 
 _NAMED = 3  # nodes that are named; more are counted
@@ -24,13 +25,15 @@ def room_picture(rooms: Sequence[KindRoom], nodes: int) -> RenderableType:
 
 
 def plan_picture(found: WorkloadPlan, workload: Workload, policy: str) -> RenderableType:
-    """Show the policies side by side, then what to end."""
+    """Show the policies side by side, then what to end for one more copy, and what makes all fit."""
     names = ", ".join(str(claim.ref) for claim in workload.claims)
     head = Text(f"{_copies(workload.count)} of {names}", style="bold")
     parts: list[RenderableType] = [head, _side_by_side(found), "", _most(found.most)]
     if found.freeings is not None:
         number = found.outcomes[policy].placement.placed + 1
         parts += ["", *_freeings(found.freeings, number, policy)]
+    if found.additions is not None:
+        parts += ["", *all_copies_picture(found.additions, found.ending, workload.count, policy)]
     return Group(*parts)
 
 
@@ -66,7 +69,7 @@ def _freeings(found: Freeings, number: int, policy: str) -> Iterator[RenderableT
     if not found.options:
         told = "what to end was not found"
         if found.is_complete:
-            told = "ending other claims does not help; other or more nodes may: --add N=KIND"
+            told = "ending other claims does not help"
         yield Hanging(f"copy {number} does not fit under {policy}; {told}")
     else:
         yield Text(f"What makes copy {number} fit under {policy}:", style="bold")
@@ -132,6 +135,8 @@ def plan_value(found: WorkloadPlan, workload: Workload, policy: str) -> Mapping[
         "most": _room(found.most),
         "policies": {name: _outcome(one) for name, one in found.outcomes.items()},
         "freeing": None if found.freeings is None else _freeings_value(found.freeings),
+        "adding": None if found.additions is None else additions_value(found.additions),
+        "endingForAll": None if found.ending is None else ending_value(found.ending),
     }
 
 

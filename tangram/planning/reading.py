@@ -43,13 +43,15 @@ class Known:
     """A cluster, and what its claims ask for.
 
     Shape: ``nodes`` in the order of trying; ``specs`` has the claims that hold devices, by name; ``waiting``
-           those that hold none; ``driver`` is Tangram's.
+           those that hold none; ``added`` the kinds of the nodes that were added, by name; ``driver`` is
+           Tangram's.
     """
 
     cluster: Cluster
     nodes: tuple[Node, ...]
     specs: Mapping[ClaimRef, Claim]
     waiting: tuple[Claim, ...]
+    added: Mapping[str, str]
     driver: str
 
 
@@ -71,6 +73,7 @@ def read_known(options: Namespace, face: Face) -> Known:
     cluster = _cluster(objects)
     names = {node.name for node in objects.nodes_to_try(cluster.pools)}
     added = tuple(added_pools(options.add, face.machines, driver, names))
+    kinds = [one.kind for one in options.add for _ in range(one.count)]
     nodes = (*objects.nodes_to_try(cluster.pools), *(Node(pool.id.name) for pool in added))
     if not nodes:
         raise bad_argument(
@@ -82,6 +85,7 @@ def read_known(options: Namespace, face: Face) -> Known:
         nodes=nodes,
         specs=_specs(documents),
         waiting=objects.claims,
+        added=dict(zip((pool.id.name for pool in added), kinds, strict=True)),
         driver=driver,
     )
 

@@ -40,6 +40,7 @@ def test_the_exit_status_says_whether_all_copies_fit(tangram, examples):
     assert "2 of 2" in fits.out
     assert "2 of 3" in does_not.out
     assert "ending other claims does not help" in does_not.out
+    assert "To make all 3 copies fit under best-fit:\n  add 1 node of kind a100x2\n" in does_not.out
 
 
 def test_a_policy_may_place_fewer_copies_than_fit(tangram):
@@ -54,6 +55,53 @@ def test_a_policy_may_place_fewer_copies_than_fit(tangram):
         "first-fit": 1,
     }
     assert (answer.status, under_first_fit.status) == (0, 1)
+
+
+def test_nodes_to_add_are_those_of_the_cluster_and_those_that_may_be_added(tangram, slices, examples):
+    asked = ("plan", "-f", slices, "--claim", examples / "gpu-claim.yaml", "--count", "20")
+
+    answer = tangram(*asked, "--may-add", "dgx-a100", "--json")
+
+    assert answer.status == 1
+    assert answer.json["adding"] == {
+        "options": [
+            {"kind": "dgx-a100", "count": 3, "atLeast": 3, "isFewest": True},
+            {"kind": "like a100x2", "count": 9, "atLeast": 9, "isFewest": True},
+        ],
+        "isComplete": True,
+    }
+    assert answer.json["endingForAll"] == {
+        "found": False,
+        "total": 0,
+        "nodes": [],
+        "placed": 0,
+        "isComplete": True,
+    }
+
+
+def test_claims_to_end_for_all_copies_are_told_by_node(tangram, examples):
+    asked = ("plan", "--add", "2=a100x2", "-f", PAGE / "running.yaml", "--claim", examples / "gpu-claim.yaml")
+
+    found = tangram(*asked, "--count", "2", "--json").json["endingForAll"]
+
+    assert (found["found"], found["total"], found["placed"]) == (True, 2, 2)
+    assert [(one["node"], one["copies"], len(one["end"])) for one in found["nodes"]] == [
+        ("a100x2-1", 1, 1),
+        ("a100x2-2", 1, 1),
+    ]
+
+
+def test_a_bound_of_the_search_for_nodes_is_told(tangram, examples):
+    answer = tangram("plan", "--add", "1=a100x2", "--claim", examples / "gpu-claim.yaml", "--count", "4000")
+
+    assert "add at least 1999 nodes of kind a100x2; the search stopped at its bound" in answer.out
+    assert "what to end was not found" in answer.out
+
+
+def test_all_fits_and_nothing_is_to_be_added(tangram, examples):
+    answer = tangram("plan", "--add", "1=a100x2", "--claim", examples / "gpu-claim.yaml", "--json")
+
+    assert (answer.json["adding"], answer.json["endingForAll"]) == (None, None)
 
 
 def test_claims_that_wait_are_named_and_not_planned_for(tangram, examples):
@@ -73,6 +121,7 @@ def test_claims_that_wait_are_named_and_not_planned_for(tangram, examples):
         (("plan", "--add", "0=a100x2"), "must be N=KIND, N from 1 to 10000"),
         (("plan", "--add", "1=nothing"), "nothing"),
         (("plan", "--add", "1=a100x2", "--count", "2"), "--count: '2': is for --claim"),
+        (("plan", "--add", "1=a100x2", "--may-add", "a30x4"), "--may-add: 'a30x4': is for --claim"),
         (("plan", "--add", "1=a100x2", "--claim", "/nonexistent.yaml"), "/nonexistent.yaml"),
         (("plan", "--add", "1=a100x2", "--claim", "x", "--count", "0"), "must be a whole number from 1"),
         (("plan", "--cluster", "-f", "x.yaml"), "has no effect with --cluster"),
