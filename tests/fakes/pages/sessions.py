@@ -48,7 +48,6 @@ class Shell:
 
     folder: Path
     variables: dict[str, str] = field(default_factory=dict)
-    limit_s: float = _LIMIT_S
 
     def put(self, name: str, script: str) -> None:
         """Put a program in front of those of the same name."""
@@ -75,7 +74,7 @@ class Shell:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=self.limit_s,
+            timeout=_LIMIT_S,
             check=False,
         )
 
