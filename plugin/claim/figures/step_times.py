@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 
 from plugin.base.budget import Budget
@@ -32,10 +32,7 @@ class StepTimes:
 
         Raises: LockTimeout, Stuck, StorageFailed.
         """
-        held = self.locks.targets(targets, purpose, budget)
-        with self.timed(method, "lock"):
-            held.__enter__()
-        try:
+        with ExitStack() as held:
+            with self.timed(method, "lock"):
+                held.enter_context(self.locks.targets(targets, purpose, budget))
             yield
-        finally:
-            held.__exit__()

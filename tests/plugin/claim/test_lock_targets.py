@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -16,13 +18,15 @@ HALF, PAIR = "gpu-0-mig-3g-20gb-4-7", "gpus-0-1"
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the locks, in the order in which they were taken."""
     names: list[str] = []
-    acquire = Locks.acquire
+    hold = Locks.hold
 
-    def told(locks: Locks, name: str, *more: Any) -> int:
+    @contextmanager
+    def told(locks: Locks, name: str, *more: Any) -> Iterator[None]:
         names.append(name)
-        return acquire(locks, name, *more)
+        with hold(locks, name, *more):
+            yield
 
-    monkeypatch.setattr(Locks, "acquire", told)
+    monkeypatch.setattr(Locks, "hold", told)
     return names
 
 
