@@ -1,74 +1,57 @@
-"""Somebody new installs Tangram as the page says, uses it, and removes it: nothing is left.
+"""Somebody new clones Tangram, does what its pages say, and removes it: nothing is left.
 
-The commands are those of docs/install.md, as they are printed. A block there names the test that runs it.
+The commands are read from the clone's README and install page and run as they are printed. A block names the
+test that runs it. Only ``sudo make cluster`` and ``make test`` of the README are left out: the first opens the
+shell that the cluster of this test stands for, the second runs all other tests.
 """
 
 from __future__ import annotations
 
 import os
-import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from chromium import real_chromium
 from cluster_support import eventually, running
 from launcher.client import ClusterControl
-from story import ROOT
+from launcher.newcomer import VARIABLE
+from newcomers_report import shown
+from pages.blocks import Block, blocks_of
+from pages.sessions import Shell, check
+from traces import traces_of
 
 from kube_api import RESOURCE_CLAIMS, KubeApi
 
 PUBLISHED = "registry.example.com/tangram:0.1.0"
-EXAMPLES = ROOT / "deploy/examples/cluster"
-FENCE = re.compile(r"^<!-- tested by: ([^>]*?) -->\n```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-OURS = re.compile(r"tangram")
-NODE_FOLDERS = (
-    "var/lib/kubelet/plugins",
-    "var/lib/kubelet/plugins_registry",
-    "var/lib/tangram",
-    "run/cdi",
-    "run/tangram",
-)
-OF_A_NODE = ("tangram", "tangram.dev")
+EXAMPLES = "deploy/examples/cluster"
 SECONDS = 150
 
 Run = Callable[..., str]
 
 
-@pytest.fixture
-def blocks(request: pytest.FixtureRequest) -> list[str]:
-    """The commands of the install page that name this test, block by block."""
-    name = f"tests/cluster/test_newcomer.py::{request.node.name}"
-    return [text for tests, text in FENCE.findall((ROOT / "docs/install.md").read_text()) if name in tests]
+@pytest.fixture(scope="module")
+def clone() -> Path:
+    """The folder of a real clone, with packages of its own in .venv."""
+    folder = os.environ.get(VARIABLE)
+    if not folder:
+        pytest.skip("needs a clone: hack/cluster test -- tests/cluster/test_newcomer.py")
+    return Path(folder)
 
 
 @pytest.fixture
-def clone(tmp_path: Path) -> Path:
-    """A folder in which the checkout's folders lie, and into which commands may write."""
-    for name in ("deploy", "tangram", "docs"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    return tmp_path
+def shell(clone: Path, kubeconfig: Path) -> Shell:
+    """A shell in the clone, with the programs of its .venv."""
+    path = f"{clone / '.venv/bin'}:{os.environ['PATH']}"
+    return Shell(clone, {"PATH": path, "KUBECONFIG": str(kubeconfig)}, SECONDS)
 
 
 @pytest.fixture
-def run(clone: Path, kubeconfig: Path) -> Run:
-    """Run commands as a user does, in the folder of the checkout; return what they print."""
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "HOME": str(clone), "PATH": path}
+def run(shell: Shell) -> Run:
+    """Run commands as a user does; return what they print."""
 
     def commands(text: str) -> str:
-        done = subprocess.run(
-            ("bash", "-euo", "pipefail", "-c", text),
-            cwd=clone,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-        )
+        done = shell.run(f"set -euo pipefail\n{text}")
         assert done.returncode == 0, f"{text}\n{done.stdout}"
         return done.stdout
 
@@ -76,7 +59,14 @@ def run(clone: Path, kubeconfig: Path) -> Run:
 
 
 @pytest.fixture
-def bare_node(control: ClusterControl, node: str, api: KubeApi) -> str:
+def named(request: pytest.FixtureRequest, clone: Path) -> Callable[[str], list[Block]]:
+    """The blocks of a page that name this test."""
+    name = f"tests/cluster/test_newcomer.py::{request.node.name}"
+    return lambda page: [one for one in blocks_of(clone / page) if one.marker and name in one.marker.tests]
+
+
+@pytest.fixture
+def bare_node(control: ClusterControl, node: str) -> str:
     """A node that has the image and nothing else of Tangram."""
     if not control.state().is_bare:
         pytest.skip("needs a cluster without Tangram: hack/cluster test -- tests/cluster/test_newcomer.py")
@@ -88,30 +78,22 @@ def bare_node(control: ClusterControl, node: str, api: KubeApi) -> str:
 
 @pytest.fixture
 def traces(bare_node: str, control: ClusterControl, run: Run) -> Callable[[], set[str]]:
-    """What of Tangram is in the cluster and on the node: objects of all kinds by name, files by path."""
-    root = control.node_root(bare_node)
+    """What of Tangram is in the cluster and on the node."""
+    return lambda: traces_of(run, control.node_root(bare_node))
 
-    def found() -> set[str]:
-        # Events are the API server's log of what happened; they go by themselves.
-        kinds = set(run("kubectl api-resources --verbs=list --output=name").split()) - {
-            "events",
-            "events.events.k8s.io",
-        }
-        objects = run(
-            f"kubectl get {','.join(sorted(kinds))} --all-namespaces --output=name --ignore-not-found"
-        )
-        files = (path for folder in NODE_FOLDERS for path in (root / folder, *(root / folder).rglob("*")))
-        on_node = {str(path.relative_to(root)) for path in files if path.exists() or path.is_symlink()}
-        return {one for one in {*objects.split(), *on_node} if OURS.search(one)}
 
-    return found
+@pytest.mark.timeout(400)
+def test_the_readme_does_what_it_says(clone: Path, shell: Shell) -> None:
+    for block in blocks_of(clone / "README.md"):
+        if block.is_run:
+            check(block, shell)
 
 
 @pytest.mark.timeout(400)
 def test_kustomize_installs_as_printed_and_leaves_nothing(
-    bare_node: str, blocks: list[str], run: Run, traces: Callable[[], set[str]]
+    bare_node: str, named: Callable[[str], list[Block]], run: Run, traces: Callable[[], set[str]]
 ) -> None:
-    install, claims, remove, clean = blocks
+    install, claims, remove, clean = (one.text for one in named("docs/install.md"))
     before = traces()
     run(f"kubectl label node {bare_node} tangram.dev/node=true")
 
@@ -129,13 +111,14 @@ def test_kustomize_installs_as_printed_and_leaves_nothing(
 @pytest.mark.timeout(400)
 def test_helm_installs_as_printed_and_leaves_nothing(
     bare_node: str,
-    blocks: list[str],
+    named: Callable[[str], list[Block]],
+    shell: Shell,
     run: Run,
-    clone: Path,
     traces: Callable[[], set[str]],
     api: KubeApi,
 ) -> None:
-    install, upgrade, remove, clean = blocks
+    install, upgrade, remove, clean = (one.text for one in named("docs/install.md"))
+    (first_claim,) = named("README.md")
     before = traces()
     run(f"kubectl label node {bare_node} tangram.dev/node=true")
     run(install)
@@ -143,18 +126,21 @@ def test_helm_installs_as_printed_and_leaves_nothing(
     run(f"{upgrade.strip()} --set hardware=simulated")
     run("kubectl --namespace tangram-system rollout status daemonset/tangram --timeout=90s")
 
-    run(f"kubectl apply -f {EXAMPLES / 'four-partitions.yaml'}")
-    running(api, "four-partitions", "default")
-    assert run("kubectl logs four-partitions").count("TANGRAM_DEVICE_") == 4
-    run(f"kubectl apply -f {EXAMPLES / 'whole-gpu.yaml'}")
+    check(first_claim, shell)
+    run(f"kubectl apply -f {EXAMPLES}/whole-gpu.yaml")
     running(api, "whole-gpu", "default")
-    run(f"kubectl apply -f {EXAMPLES / 'shared-partition.yaml'}")
+    run(f"kubectl apply -f {EXAMPLES}/shared-partition.yaml")
     waiting = eventually(lambda: claim_of(api, "shared-partition"), "the pod that waits has a claim")
     why = run(f"tangram explain --cluster --claim default/{waiting} || test $? = 1")
-    assert "four-partitions" in why
+    assert "default/four-partitions" in why
     assert "default/four-partitions" in run("tangram top --cluster")
     run("tangram report --cluster --html report.html")
-    assert "four-partitions" in (clone / "report.html").read_text()
+    with real_chromium() as browser:
+        report = shown(browser, shell.folder / "report.html", bare_node, "default/shared-partition")
+    assert report.title == "Tangram: who holds what"
+    assert {"default/four-partitions", "default/whole-gpu"} <= report.holders
+    assert "default/four-partitions" in report.why
+    assert report.requests == ()
     run(upgrade)
     running(api, "four-partitions", "default")
     run("kubectl delete pods,resourceclaimtemplates --all --wait --timeout=60s")

@@ -99,6 +99,14 @@ def test_tests_that_need_a_cluster_of_another_kind_run_in_one(name: str, wanted:
     assert [wanted <= set(part.options) for part in running] == [True, True]
 
 
+def test_only_the_tests_of_a_newcomer_get_a_clone_also_where_one_is_named() -> None:
+    ours = "tests/cluster/test_newcomer.py"
+    named = parts("1.37", (f"{ours}::test_the_readme_does_what_it_says",))
+
+    assert [part.name for part in parts("1.37", ()) if part.has_clone] == ["1.37, newcomer"]
+    assert [part.has_clone for part in named] == [True]
+
+
 def test_what_is_named_by_hand_runs_in_one_cluster() -> None:
     (only,) = parts("1.37", ("tests/cluster/test_story.py",))
 

@@ -11,10 +11,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from launcher import newcomer
 from launcher.build import CHECKOUT
 from launcher.errors import LauncherError
 from launcher.second_try import Outcome, empty, failed_tests, is_tried_again, summary
@@ -77,6 +79,11 @@ class Part:
     version: str
     arguments: tuple[str, ...]
     options: tuple[str, ...] = ()
+
+    @property
+    def has_clone(self) -> bool:
+        """Whether its tests start from a clone of the checkout."""
+        return any(one.partition("::")[0] in _OF_A_NEWCOMER for one in self.arguments)
 
 
 def parts(version: str, arguments: Sequence[str]) -> tuple[Part, ...]:
@@ -143,14 +150,27 @@ def _run(part: Part, cache: Path, tell: Callable[[str], None] | None) -> int:
     """
     launcher = (sys.executable, str(CHECKOUT / "hack" / "cluster"), "run", "--version", part.version)
     command = (*launcher, *part.options, "--", *_pytest((*part.arguments, "-o", f"cache_dir={cache}")))
-    if tell is None:
-        return subprocess.call(command, cwd=CHECKOUT)
+    with newcomer.clone() if part.has_clone else nullcontext() as folder:
+        environment = {**os.environ, **({newcomer.VARIABLE: str(folder)} if folder else {})}
+        if tell is None:
+            return subprocess.call(command, cwd=CHECKOUT, env=environment)
+        return _told(part.name, command, environment, tell)
+
+
+def _told(
+    name: str, command: Sequence[str], environment: Mapping[str, str], tell: Callable[[str], None]
+) -> int:
     with subprocess.Popen(
-        command, cwd=CHECKOUT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        command,
+        cwd=CHECKOUT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
     ) as running:
         assert running.stdout is not None
         for line in running.stdout:
-            tell(f"{part.name} | {line.decode(errors='replace').rstrip()}")
+            tell(f"{name} | {line.decode(errors='replace').rstrip()}")
     return running.returncode
 
 

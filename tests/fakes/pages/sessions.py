@@ -48,6 +48,7 @@ class Shell:
 
     folder: Path
     variables: dict[str, str] = field(default_factory=dict)
+    limit_s: float = _LIMIT_S
 
     def put(self, name: str, script: str) -> None:
         """Put a program in front of those of the same name."""
@@ -74,7 +75,7 @@ class Shell:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=_LIMIT_S,
+            timeout=self.limit_s,
             check=False,
         )
 
