@@ -104,7 +104,7 @@ def test_only_the_tests_of_a_newcomer_get_a_clone_also_where_one_is_named() -> N
     named = parts("1.37", (f"{ours}::test_the_readme_does_what_it_says",))
 
     assert [part.name for part in parts("1.37", ()) if part.has_clone] == ["1.37, newcomer"]
-    assert [part.has_clone for part in named] == [True]
+    assert [part.has_clone for part in (*named, *parts("1.34", (ours,)))] == [True, False]
 
 
 def test_what_is_named_by_hand_runs_in_one_cluster() -> None:

@@ -1,4 +1,4 @@
-"""The clone of somebody new: what is committed, in an empty folder, and the packages that make installs there.
+"""The clone of somebody new: what is committed, in an empty folder, with the packages that make installs.
 
 It is made outside of the cluster, whose namespaces have no network to install from. Out comes the folder,
 which is removed in the end.

@@ -82,8 +82,10 @@ class Part:
 
     @property
     def has_clone(self) -> bool:
-        """Whether its tests start from a clone of the checkout."""
-        return any(one.partition("::")[0] in _OF_A_NEWCOMER for one in self.arguments)
+        """Whether its tests start from a clone of the checkout: they need a node."""
+        return MARKERS[self.version] == "cluster" and any(
+            one.partition("::")[0] in _OF_A_NEWCOMER for one in self.arguments
+        )
 
 
 def parts(version: str, arguments: Sequence[str]) -> tuple[Part, ...]:
