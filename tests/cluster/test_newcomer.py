@@ -1,8 +1,8 @@
 """Somebody new clones Tangram, does what its pages say, and removes it: nothing is left.
 
-The commands are read from the README and install page of the clone, and run as printed. A block names
-the test that runs it. Only ``sudo make cluster`` and ``make test`` of the README are left out: the first opens the shell
-that the cluster of this test stands for, the second runs all other tests.
+The commands are read from the README and install page of the clone, and run as printed. A block names the
+test that runs it. Only ``sudo make cluster`` and ``make test`` of the README are left out: the first opens
+the shell that the cluster of this test stands for, the second runs all other tests.
 """
 
 from __future__ import annotations
