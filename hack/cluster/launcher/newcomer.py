@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,8 +24,15 @@ _OF_MAKE = ("MAKE", "MFLAGS", "PYTHONPYCACHEPREFIX", "VIRTUAL_ENV")
 
 
 @contextmanager
-def clone() -> Iterator[Path]:
-    """Give the folder. Raises: LauncherError with what git or make said."""
+def clone() -> Iterator[Path | None]:
+    """Give the folder; None where the checkout is no repository that git reads, such as an unpacked archive.
+
+    Raises: LauncherError with what git or make said.
+    """
+    if not _is_repository():
+        print("cluster: the checkout is not a git repository: no clone of it is tried", file=sys.stderr)
+        yield None
+        return
     with tempfile.TemporaryDirectory(prefix="tangram-newcomer-", dir="/var/tmp") as made:
         folder = Path(made, "tangram")
         _run("git", "clone", "--quiet", str(CHECKOUT), str(folder))
@@ -32,11 +40,16 @@ def clone() -> Iterator[Path]:
         yield folder
 
 
+def _is_repository() -> bool:
+    asked = ("git", "-C", str(CHECKOUT), "rev-parse", "HEAD")
+    try:
+        return subprocess.run(asked, capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
 def _run(*command: str) -> None:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_OF_MAKE)}
-    try:
-        done = subprocess.run(command, env=kept, capture_output=True, text=True, check=False)
-    except FileNotFoundError as error:
-        raise LauncherError(f"cannot clone the checkout: {command[0]} is not installed") from error
+    done = subprocess.run(command, env=kept, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise LauncherError(f"cannot clone the checkout: {' '.join(command)}: {done.stderr.strip()}")

@@ -13,8 +13,8 @@ from playwright.sync_api import Browser, expect
 class Report:
     """What is on the page.
 
-    Shape: ``holders`` of the node's devices as ``NAMESPACE/POD``; ``why`` the text of the pod that waits;
-           ``requests`` the addresses that the page asked for, without its own.
+    Shape: ``holders`` of the node's devices as ``NAMESPACE/POD``; ``why`` the text of the pod that waits,
+           with its details; ``requests`` the addresses that the page asked for, without its own.
     """
 
     title: str
@@ -32,6 +32,7 @@ def shown(browser: Browser, file: Path, node: str, waiting: str) -> Report:
         page.locator("summary", has_text=node).click()
         row = page.locator("#waiting li.pending", has_text=waiting)
         expect(row).to_have_count(1)
+        row.locator("summary", has_text="what would help").click()
         return Report(
             title=page.title(),
             holders=frozenset(page.locator(".holders td a").all_inner_texts()),
