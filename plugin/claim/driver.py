@@ -131,6 +131,7 @@ class Driver:
                 if preparation.earlier is None:
                     preparation.has_placeholder = True
                     self._store.save(placeholder(uid, ref, self.name, preparation.boot_id))
+                preparation.ahead = self._steps.read_ahead()
                 yield preparation
             finally:
                 if preparation.has_placeholder:

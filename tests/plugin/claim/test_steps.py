@@ -60,7 +60,7 @@ def plan_of(bench: Any, steps: ClaimSteps) -> Callable[..., Plan]:
 
 
 def begin(steps: ClaimSteps, plan: Plan) -> Record:
-    return steps.begin(plan, steps.store.save)
+    return steps.begin(plan, steps.store.save, steps.context_of(plan))
 
 
 def test_beginning_completes_a_claim_and_undoing_leaves_nothing(
