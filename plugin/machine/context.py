@@ -12,7 +12,7 @@ from agent.hardware.types import GpuInstance, GpuUuid
 from plugin.machine.driver_parts import DriverParts
 from plugin.machine.gpu_parts import GpuParts
 from plugin.machine.mig.modes import MigModes
-from plugin.machine.mps_daemons import MpsDaemons
+from plugin.machine.mps.daemons import MpsDaemons
 from plugin.machine.node import NodeSnapshot
 from plugin.machine.vf_supply import VfSupply
 from plugin.machine.waiting import Waiting
