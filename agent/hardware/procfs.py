@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent.hardware.attributes import required_text
@@ -13,7 +14,12 @@ class ProcBoot:
     """The ``BootReader`` of a machine below ``root``."""
 
     root: Path = Path("/")
+    # Every claim asks, and making a path costs more than reading the file.
+    _path: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_path", os.fspath(self.root / "proc/sys/kernel/random/boot_id"))
 
     def boot_id(self) -> str:
         """Return the kernel's boot id. Raises: NotFound, NoPermission, HardwareFault."""
-        return required_text(self.root / "proc/sys/kernel/random/boot_id", "this kernel")
+        return required_text(self._path, "this kernel")

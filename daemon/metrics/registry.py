@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import platform
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 
 from daemon.metrics.definition import Definition, Labels, full_name
@@ -40,14 +39,9 @@ class Registry:
         with self._lock:
             self._families[name].observe(labels, value)
 
-    @contextmanager
-    def timed(self, name: str, clock: Callable[[], float], **labels: str) -> Iterator[None]:
-        """Add the time of a block to a histogram, also if it raises. Units: seconds of ``clock``."""
-        began = clock()
-        try:
-            yield
-        finally:
-            self.observe(name, clock() - began, **labels)
+    def timed(self, name: str, clock: Callable[[], float], **labels: str) -> TimedBlock:
+        """Add the time of a ``with`` block to a histogram, also if it raises. Units: seconds of ``clock``."""
+        return TimedBlock(self, name, clock, labels)
 
     def set(self, name: str, value: float, **labels: str) -> None:
         """Set a gauge."""
@@ -68,6 +62,23 @@ class Registry:
         """Return every metric that has a value, in Prometheus's text form."""
         with self._lock:
             return "".join(family.text() for family in self._families.values() if family.is_shown)
+
+
+class TimedBlock:
+    """The block whose time is measured. Every claim has several, and a generator would cost twice as much."""
+
+    __slots__ = ("_began", "_clock", "_labels", "_metrics", "_name")
+
+    def __init__(
+        self, metrics: Registry, name: str, clock: Callable[[], float], labels: Mapping[str, str]
+    ) -> None:
+        self._metrics, self._name, self._clock, self._labels = metrics, name, clock, labels
+
+    def __enter__(self) -> None:
+        self._began = self._clock()
+
+    def __exit__(self, *_error: object) -> None:
+        self._metrics.observe(self._name, self._clock() - self._began, **self._labels)
 
 
 def set_build_info(metrics: Registry) -> None:

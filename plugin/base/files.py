@@ -47,7 +47,7 @@ def replace(path: Path, data: bytes, mode: int, *, synced: bool) -> None:
            leave an empty file: content and name are synced together, which takes half as long as in turn.
     Raises: StorageFailed; the file then has its old content, or the new one if only the sync failed.
     """
-    folder, name = os.path.split(path)
+    folder, _, name = os.fspath(path).rpartition("/")
     temporary = f"{folder}/{_temporary(name)}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
@@ -89,7 +89,7 @@ def remove(path: Path) -> bool:
 
     After a power cut it may exist again. Raises: StorageFailed.
     """
-    folder, name = os.path.split(path)
+    folder, _, name = os.fspath(path).rpartition("/")
     try:
         _unlink(f"{folder}/{_temporary(name)}")
         return _unlink(path)
@@ -119,7 +119,7 @@ def is_passing(error: StorageFailed) -> bool:
     return isinstance(cause, OSError) and cause.errno in _PASSING
 
 
-def exists(path: Path) -> bool:
+def exists(path: Path | str) -> bool:
     """Whether something has this name, whatever it is."""
     return os.path.lexists(path)
 
@@ -130,7 +130,7 @@ def identity(path: Path) -> tuple[int, ...] | None:
     Raises: StorageFailed.
     """
     try:
-        found = path.stat()
+        found = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -146,7 +146,7 @@ def move(path: Path, target: Path) -> None:
         raise StorageFailed("rename", str(path), _reason(error)) from error
 
 
-def names(folder: Path) -> tuple[str, ...]:
+def names(folder: Path | str) -> tuple[str, ...]:
     """Return the names in a folder, sorted; none where it does not exist. Raises: StorageFailed."""
     try:
         return tuple(sorted(os.listdir(folder)))

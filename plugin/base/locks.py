@@ -14,8 +14,7 @@ import hashlib
 import os
 import struct
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -73,8 +72,7 @@ class Locks:
     _holders: dict[str, _Holder] = field(default_factory=dict, init=False, repr=False, compare=False)
     _waiting: dict[int, _Holder] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    @contextmanager
-    def hold(self, name: str, subject: str, purpose: str, budget: Budget | None = None) -> Iterator[None]:
+    def hold(self, name: str, subject: str, purpose: str, budget: Budget | None = None) -> HeldLock:
         """Hold the lock ``name`` for the length of a ``with`` block.
 
         Shape: ``subject`` what is locked, for messages; ``purpose`` what the holder does, for messages of
@@ -82,13 +80,18 @@ class Locks:
         Raises: LockTimeout naming the subject and the holder; HardwareHangs at once where the holder is in a
                 call that hangs; CallerGone; StorageFailed.
         """
+        return HeldLock(self, name, subject, purpose, budget)
+
+    def acquire(self, name: str, subject: str, purpose: str, budget: Budget | None) -> int:
+        """Take a lock until ``release``, as ``hold`` does; return what ``release`` needs."""
         descriptor = self._acquire(name, subject, purpose, budget or self._own_budget())
         self._holders[name] = _Holder(purpose, threading.get_ident(), subject, self.clock())
-        try:
-            yield
-        finally:
-            del self._holders[name]
-            os.close(descriptor)
+        return descriptor
+
+    def release(self, name: str, descriptor: int) -> None:
+        """Release a lock that ``acquire`` took."""
+        del self._holders[name]
+        os.close(descriptor)
 
     def known(self) -> tuple[KnownLock, ...]:
         """Return the locks that this process holds or waits for, the oldest first. Waits for nothing."""
@@ -179,6 +182,21 @@ class Locks:
                 return os.open(self.path, flags, 0o600)
         except OSError as error:
             raise StorageFailed("open", f"lock file {self.path}", error.strerror or str(error)) from error
+
+
+class HeldLock:
+    """The block that holds a lock. Every claim has several, and a generator would cost twice as much."""
+
+    __slots__ = ("_descriptor", "_locks", "_wanted")
+
+    def __init__(self, locks: Locks, name: str, subject: str, purpose: str, budget: Budget | None) -> None:
+        self._locks, self._wanted = locks, (name, subject, purpose, budget)
+
+    def __enter__(self) -> None:
+        self._descriptor = self._locks.acquire(*self._wanted)
+
+    def __exit__(self, *_error: object) -> None:
+        self._locks.release(self._wanted[0], self._descriptor)
 
 
 def is_held(path: Path, name: str) -> bool:

@@ -116,11 +116,11 @@ def claim_document(
     """
     devices = tuple(_device(injection) for injection in injections)
     nodes = (_node(node) for injection in injections for node in injection.shared_nodes)
-    files = dict.fromkeys(file for injection in injections for file in injection.shared_files)
+    files = dict.fromkeys(_file(file) for injection in injections for file in injection.shared_files)
     common = Edits(
         env=(_NOTHING_ELSE,),
         device_nodes=tuple(dict.fromkeys(nodes)),
-        mounts=tuple(_file(file) for file in files),
+        mounts=tuple(files),
         hooks=tuple(_hooks(files, cache_program)),
     )
     found = Document(
@@ -183,9 +183,12 @@ def _device(injection: Injection) -> Device:
     )
 
 
-def _hooks(files: Iterable[HostFile], cache_program: Path | None) -> Iterator[Hook]:
-    folders = {file.path.rpartition("/")[0] for file in files if ".so" in file.path}
-    if folders and cache_program is not None:
+def _hooks(files: Iterable[Mount], cache_program: Path | None) -> Iterator[Hook]:
+    if cache_program is None:
+        return
+    paths = (file.container_path for file in files)
+    folders = {path.rpartition("/")[0] for path in paths if ".so" in path}
+    if folders:
         yield cache_update(cache_program, sorted(folders))
 
 
@@ -224,22 +227,23 @@ def _check_edits(where: str, edits: Edits) -> None:
         _rule(_ENVIRONMENT.fullmatch(text), f"{where}.env", text, "must be NAME=value in one line")
     for node in edits.device_nodes:
         place = f"{where}.deviceNodes"
-        _need_absolute(place, path=node.path, hostPath=node.host_path or "/")
+        _need_absolute(place, node.path, node.host_path or "/")
         numbers = (node.type, node.major, node.minor)
         rule = "type, major and minor go together"
         _rule(numbers.count(None) in {0, 3}, place, numbers, rule)
     for mount in edits.mounts:
-        _need_absolute(f"{where}.mounts", hostPath=mount.host_path, path=mount.container_path)
+        _need_absolute(f"{where}.mounts", mount.container_path, mount.host_path)
     for hook in edits.hooks:
         place = f"{where}.hooks"
         _rule(hook.hook_name in HOOKS, place, hook.hook_name, f"must be one of {', '.join(HOOKS)}")
-        _need_absolute(place, path=hook.path)
+        _need_absolute(place, hook.path)
 
 
-def _need_absolute(place: str, **paths: str) -> None:
-    for name, path in paths.items():
-        if not path.startswith("/") or "\0" in path:
-            raise _wrong(place, path, f"{name} must be absolute")
+def _need_absolute(place: str, path: str, host_path: str = "/") -> None:
+    if path[:1] != "/" or "\0" in path:
+        raise _wrong(place, path, "path must be absolute")
+    if host_path[:1] != "/" or "\0" in host_path:
+        raise _wrong(place, host_path, "hostPath must be absolute")
 
 
 def _rule(holds: object, field: str, value: object, rule: str) -> None:

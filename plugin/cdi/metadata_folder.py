@@ -74,13 +74,17 @@ class MetadataFolder:
 
         The files of a later claim of the same name stay. Raises: StorageFailed.
         """
-        for name in files.names(self.cdi_folder):
-            if (files.original_name(name) or name).startswith(self._prefix(uid)):
-                files.remove(self.cdi_folder / (files.original_name(name) or name))
+        prefix = self._prefix(uid)
+        for listed in files.names(self.cdi_folder):
+            name = (files.original_name(listed) or listed) if prefix in listed else ""
+            if name.startswith(prefix):
+                files.remove(self.cdi_folder / name)
         if ref is None:
             folders = [folder for folder in self._all_claims() if _owners(folder) == {uid}]
         else:
-            folders = [folder for folder in [self._of_claim(ref)] if _owners(folder) <= {uid, None}]
+            # A text, since nearly every claim has no files, and a path costs more than this look.
+            own = f"{self.folder}/{_folder_name(ref)}"
+            folders = [Path(own)] if files.exists(own) and _owners(own) <= {uid, None} else []
         for folder in folders:
             _remove_folder(folder)
 
@@ -104,15 +108,16 @@ class MetadataFolder:
         return f"{self.driver}_metadata_{uid}_"
 
     def _of_claim(self, ref: ClaimRef) -> Path:
-        name = f"{ref.namespace}_{ref.name}".replace("/", "_")
-        if (
-            len(name) > _LONGEST_NAME
-        ):  # names of claims may be as long as names of files, and the namespace comes on top
-            name = hashlib.sha256(name.encode()).hexdigest()
-        return self.folder / name
+        return self.folder / _folder_name(ref)
 
     def _all_claims(self) -> list[Path]:
         return [self.folder / name for name in files.names(self.folder)]
+
+
+def _folder_name(ref: ClaimRef) -> str:
+    name = f"{ref.namespace}_{ref.name}".replace("/", "_")
+    # Names of claims may be as long as names of files, and the namespace comes on top.
+    return name if len(name) <= _LONGEST_NAME else hashlib.sha256(name.encode()).hexdigest()
 
 
 def _refuse_unusable(ref: ClaimRef, request: str) -> None:
@@ -122,9 +127,9 @@ def _refuse_unusable(ref: ClaimRef, request: str) -> None:
             raise ClaimUnusable("write the metadata of", f"claim {ref}", reason)
 
 
-def _owners(folder: Path) -> set[str | None]:
+def _owners(folder: Path | str) -> set[str | None]:
     """Return the UIDs in a claim's files, None for a file that cannot be read."""
-    found = (_names_in(files.read(folder / request / _NAME)) for request in files.names(folder))
+    found = (_names_in(files.read(Path(folder, request, _NAME))) for request in files.names(folder))
     return {None if names is None else names.uid for names in found}
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from agent.hardware.errors import HardwareError
@@ -13,19 +11,34 @@ from plugin.claim.record import Record
 from scheduler_core.model.claim import ClaimRef, ClaimUid
 
 
-@contextmanager
-def attributed(attempted: str, ref: ClaimRef, uid: ClaimUid | None) -> Iterator[None]:
-    """Add the claim to every error and line of a block, and to the hardware's errors what was attempted."""
-    try:
-        with log_about(namespace=ref.namespace, claim=ref.name, uid=uid or ""):
-            yield
-    except PluginError as error:
-        error.claim_uid = uid
-        raise
-    except HardwareError as error:
-        failed = HardwareFailed(attempted, f"claim {ref}", str(error), retry=error.retry)
-        failed.claim_uid = uid
-        raise failed from error
+class Attributed:
+    """A block whose errors and lines are one claim's; a generator would cost each claim twice as much."""
+
+    __slots__ = ("_about", "_attempted", "_ref", "_uid")
+
+    def __init__(self, attempted: str, ref: ClaimRef, uid: ClaimUid | None) -> None:
+        self._attempted, self._ref, self._uid = attempted, ref, uid
+        self._about = log_about(namespace=ref.namespace, claim=ref.name, uid=uid or "")
+
+    def __enter__(self) -> None:
+        self._about.__enter__()
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        self._about.__exit__()
+        if isinstance(error, PluginError):
+            error.claim_uid = self._uid
+        elif isinstance(error, HardwareError):
+            failed = HardwareFailed(self._attempted, f"claim {self._ref}", str(error), retry=error.retry)
+            failed.claim_uid = self._uid
+            raise failed from error
+
+
+def attributed(attempted: str, ref: ClaimRef, uid: ClaimUid | None) -> Attributed:
+    """Add the claim to every error and line of a ``with`` block, and what was attempted to hardware's errors.
+
+    HardwareError becomes HardwareFailed.
+    """
+    return Attributed(attempted, ref, uid)
 
 
 def logged(record: Record) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from daemon.log_fields import log_about
@@ -27,17 +27,38 @@ class ClaimLocks:
         with self.locks.hold(f"claim-{uid}", f"claim {uid}", purpose, budget), log_about(uid=uid):
             yield
 
-    @contextmanager
     def targets(
         self, targets: Iterable[LockTarget], purpose: str, budget: Budget | None = None
-    ) -> Iterator[None]:
+    ) -> HeldTargets:
         """Lock hardware in one order for everybody, so that two claims never wait for each other.
 
-        Raises: as ``Locks.hold``.
+        It is held for the length of a ``with`` block. Raises: as ``Locks.hold``.
         """
-        snapshot = self.node.snapshot
-        with ExitStack() as held:
-            for target in sorted(targets):
+        return HeldTargets(self, targets, purpose, budget)
+
+
+class HeldTargets:
+    """The block that holds the locks of lock targets."""
+
+    __slots__ = ("_budget", "_held", "_of_claims", "_purpose", "_targets")
+
+    def __init__(
+        self, of_claims: ClaimLocks, targets: Iterable[LockTarget], purpose: str, budget: Budget | None
+    ) -> None:
+        self._of_claims, self._targets, self._purpose, self._budget = of_claims, targets, purpose, budget
+        self._held: list[tuple[str, int]] = []
+
+    def __enter__(self) -> None:
+        locks, snapshot = self._of_claims.locks, self._of_claims.node.snapshot
+        try:
+            for target in sorted(self._targets):
                 text = snapshot.text_of(target)
-                held.enter_context(self.locks.hold(target.name, text, purpose, budget))
-            yield
+                descriptor = locks.acquire(target.name, text, self._purpose, self._budget)
+                self._held.append((target.name, descriptor))
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_error: object) -> None:
+        while self._held:
+            self._of_claims.locks.release(*self._held.pop())

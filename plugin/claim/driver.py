@@ -53,7 +53,7 @@ from plugin.claim.vfs.keeping import VfKeeping
 from plugin.kinds.health import HealthReader
 from plugin.machine.known_health import KnownHealth
 from plugin.machine.lock_target import LockTarget
-from plugin.machine.mps_daemons import MpsDaemons
+from plugin.machine.mps.daemons import MpsDaemons
 from plugin.machine.namespaces import PodNamespace
 from plugin.machine.node import NodeSnapshot
 from scheduler_core.model.claim import AllocatedClaim, ClaimRef, ClaimUid
@@ -131,6 +131,7 @@ class Driver:
                 if preparation.earlier is None:
                     preparation.has_placeholder = True
                     self._store.save(placeholder(uid, ref, self.name, preparation.boot_id))
+                preparation.ahead = self._steps.read_ahead()
                 yield preparation
             finally:
                 if preparation.has_placeholder:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from plugin.base.budget import Budget
 from plugin.claim.record import Record
+from plugin.machine.driver_parts import DriverParts
 from plugin.machine.node import NodeSnapshot
 from scheduler_core.model.claim import ClaimRef, ClaimUid
 
@@ -16,7 +17,8 @@ class Preparation:
 
     Shape: ``boot_id`` of the machine now; ``earlier`` the record that earlier calls left, None once it was
            undone; ``has_placeholder`` whether the claim's file holds no more than this call's placeholder;
-           ``budget`` what its call may wait, None where it waits for no other claim.
+           ``budget`` what its call may wait, None where it waits for no other claim; ``ahead`` what was read
+           of the GPU driver before it is known whether the claim needs it, None where that failed.
     """
 
     uid: ClaimUid
@@ -25,11 +27,13 @@ class Preparation:
     earlier: Record | None
     budget: Budget | None
     has_placeholder: bool = False
+    ahead: DriverParts | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a preparation is to reach. Shape: ``record`` started, and resolved on ``node``."""
+    """What a preparation is to reach. Shape: ``record`` started, and resolved on ``node``; ``ahead`` its."""
 
     record: Record
     node: NodeSnapshot
+    ahead: DriverParts | None = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Final
 
 from plugin.base.errors import DeviceHeld, DeviceUnusable, NoSuchDevice, NotReady, UnknownDevice
@@ -43,11 +44,15 @@ class Preparer:
         """
         snapshot = self._node.snapshot
         try:
-            return Plan(resolve(claim, snapshot.devices, preparation.boot_id, pools), snapshot)
+            return Plan(
+                resolve(claim, snapshot.devices, preparation.boot_id, pools), snapshot, preparation.ahead
+            )
         except (UnknownDevice, DeviceUnusable):
             snapshot = self._node.read_again()
         try:
-            return Plan(resolve(claim, snapshot.devices, preparation.boot_id, pools), snapshot)
+            return Plan(
+                resolve(claim, snapshot.devices, preparation.boot_id, pools), snapshot, preparation.ahead
+            )
         except NoSuchDevice as error:
             if not snapshot.unread:
                 raise
@@ -73,7 +78,8 @@ class Preparer:
                 if not has_waited:
                     _log.info("claim %s waits for another claim: %s", preparation.ref, held.reason)
                     waited.enter_context(self._metrics.timed("holder_wait_seconds", self._clock))
-                has_waited = True
+                # What was read before the wait may have changed.
+                has_waited, plan = True, replace(plan, ahead=None)
 
     def _prepared(self, preparation: Preparation, plan: Plan) -> tuple[PreparedDevice, ...]:
         earlier = preparation.earlier
@@ -87,12 +93,13 @@ class Preparer:
                         return self._answer(steps.confirm(earlier, plan))
                 preparation.earlier = None
             self._refuse_outdated(preparation, plan)
-            steps.refuse(plan)
+            context = steps.context_of(plan)
+            steps.refuse(plan, context)
             # The placeholder's file is durable already, so its next lines need no sync.
             write = steps.store.note if preparation.has_placeholder else steps.store.save
             preparation.has_placeholder = False
             with self._times.timed("prepare", "set_up"):
-                return self._answer(steps.begin(plan, write))
+                return self._answer(steps.begin(plan, write, context))
 
     def _refuse_outdated(self, preparation: Preparation, plan: Plan) -> None:
         """Refuse a plan that was made before the policy changed: the device may be offered otherwise now."""

@@ -36,19 +36,26 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
+class _Known:
+    """The record of a completed claim. Shape: ``identity`` of its file; ``seal`` of its last line."""
+
+    identity: tuple[int, ...]
+    record: Record
+    seal: str
+
+
+@dataclass(frozen=True, slots=True)
 class RecordStore:
     """The records in one folder.
 
     Records of completed claims are cached as long as their files stay the same: every prepare reads all of
-    them.
+    them, and the end of a claim its own.
     Shape: ``cdi`` has the documents of the claims; without it a record whose end is missing is not noticed.
     """
 
     folder: Path
     cdi: CdiFolder | None = None
-    _completed: dict[ClaimUid, tuple[tuple[int, ...], Record]] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
+    _completed: dict[ClaimUid, _Known] = field(default_factory=dict, init=False, repr=False, compare=False)
     # Which line the next one of a claim follows, as long as this process knows it.
     _seals: dict[ClaimUid, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -57,6 +64,10 @@ class RecordStore:
 
         The caller holds the claim's lock. Raises: RecordDamaged, RecordTooNew; StorageFailed.
         """
+        known = self._unchanged(uid, self._identity(uid))
+        if known is not None:
+            self._seals[uid] = known.seal
+            return known.record
         found = self._read(uid)
         self._seals.pop(uid, None)
         if isinstance(found, Quarantined):
@@ -170,11 +181,14 @@ class RecordStore:
             first = encode(record)
             line = encode(record, seal_of(first))  # twice, so that one damaged byte does not lose all of it
             files.replace(path, first + line, _MODE, synced=False)
-        self._seals[record.uid] = seal_of(line)
+        self._seals[record.uid] = seal = seal_of(line)
+        if record.state is State.COMPLETED:
+            self._keep(record, seal, self._identity(record.uid))
 
     def remove(self, uid: ClaimUid) -> None:
         """Remove a claim's record. The caller holds the claim's lock. Raises: StorageFailed."""
         self._seals.pop(uid, None)
+        self._completed.pop(uid, None)
         files.remove(self._path(uid))
 
     def census(self) -> Census:
@@ -206,21 +220,36 @@ class RecordStore:
 
         Raises: StorageFailed.
         """
-        try:
-            identity = files.identity(self._path(uid))
-        except StorageFailed:
-            identity = None  # reading it says why
-        known = self._completed.get(uid)
-        if known is not None and known[0] == identity:
-            return known[1]
+        identity = self._identity(uid)
+        known = self._unchanged(uid, identity)
+        if known is not None:
+            return known.record
         found = self._read(uid)
-        record = found.record if isinstance(found, Reading) else None
-        # Only these: a file that still changes may change twice within the resolution of its times.
-        if record is not None and identity is not None and record.state is State.COMPLETED:
-            self._completed[uid] = identity, record
+        if isinstance(found, Reading) and found.has_end and not found.torn:
+            self._keep(found.record, found.seal, identity)
         else:
             self._completed.pop(uid, None)
-        return found if isinstance(found, Quarantined) else record
+        if isinstance(found, Reading):
+            return found.record
+        return found
+
+    def _unchanged(self, uid: ClaimUid, identity: tuple[int, ...] | None) -> _Known | None:
+        """Return what is known of a completed claim whose file is what it was then."""
+        known = self._completed.get(uid)
+        return known if known is not None and known.identity == identity else None
+
+    def _keep(self, record: Record, seal: str, identity: tuple[int, ...] | None) -> None:
+        # Only these: a file that still changes may change twice within the resolution of its times.
+        if identity is not None and record.state is State.COMPLETED:
+            self._completed[record.uid] = _Known(identity, record, seal)
+        else:
+            self._completed.pop(record.uid, None)
+
+    def _identity(self, uid: ClaimUid) -> tuple[int, ...] | None:
+        try:
+            return files.identity(self._path(uid))
+        except StorageFailed:
+            return None  # reading it says why
 
     def _read(self, uid: ClaimUid) -> Reading | Quarantined | None:
         return read(self._path(uid), uid, self.cdi)

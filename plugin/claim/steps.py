@@ -38,6 +38,7 @@ from plugin.kinds.claimed import Claimed
 from plugin.kinds.injection import injections
 from plugin.kinds.setup import DeviceSetup
 from plugin.machine.context import Context
+from plugin.machine.driver_parts import DriverParts, driver_parts
 from plugin.machine.made_vfs import MadeVfStore
 from plugin.machine.mig.made import MadeModes
 from plugin.machine.mig.modes import MigModes
@@ -107,30 +108,36 @@ class ClaimSteps:
         self.undo(earlier, Event.PREPARE)
         return False
 
-    def refuse(self, plan: Plan) -> None:
-        """Check that a plan can be begun; change nothing.
+    def context_of(self, plan: Plan) -> Context:
+        """Return what the kinds of a plan's devices work with. Call with the locks of its hardware held."""
+        return self.context(plan.node, plan.record, plan.ahead)
+
+    def refuse(self, plan: Plan, context: Context) -> None:
+        """Check that a plan can be begun; change nothing. Shape: ``context`` of the plan.
 
         Raises: DeviceHeld, PlacementTaken, ClaimUnusable; HardwareError.
         """
         census = self.store.census()
         alive = [record for record in census.records if record.boot_id == plan.record.boot_id]
         refuse_overlap(plan.record, alive, plan.node.devices, census.quarantined)
-        self.setup.refuse_occupied(self.context(plan.node, plan.record), plan.record.devices)
+        self.setup.refuse_occupied(context, plan.record.devices)
         next_state(State.ABSENT, Event.PREPARE)
 
-    def begin(self, plan: Plan, write: Callable[[Record], None]) -> Record:
+    def begin(self, plan: Plan, write: Callable[[Record], None], context: Context) -> Record:
         """Record a plan with ``write``, carry it out and return the completed record.
+
+        Shape: ``context`` of the plan, in which it was found that nothing speaks against it.
 
         Raises: PluginError, HardwareError; what was begun is undone then.
         """
         try:
             write(plan.record)
-            found, injected = self._real(plan.record, plan)
+            found, injected = self._real(plan.record, context)
             content = encode(injected)
             completed = self._move(found.with_document(checksum(content)), Event.DONE)
             # After that line: a record without it whose claim has a document was cut.
             self.cdi.ensure(completed.uid, content)
-            self._hand_out(completed, plan)
+            self._hand_out(completed, context)
             return completed
         except (PluginError, HardwareError) as error:
             self._roll_back(plan.record, error)
@@ -142,14 +149,15 @@ class ClaimSteps:
         Its document stays as it is where it may, so that a container that starts again gets the same.
         Raises: PluginError, HardwareError.
         """
-        found, injected = self._real(record.told_as(plan.record), plan)
+        context = self.context(plan.node, record, plan.ahead)
+        found, injected = self._real(record.told_as(plan.record), context)
         if found != record:
             self.store.note(found)
         standing = self.cdi.keep(found.uid, injected, self.is_on_host, record.written_for(found))
         if standing != found.cdi_sha256:
             found = found.with_document(standing)
             self.store.note(found)
-        self._hand_out(found, plan)
+        self._hand_out(found, context)
         return found
 
     def bring_in(self, record: Record, device: Claimed, pod: PodNamespace) -> None:
@@ -212,7 +220,7 @@ class ClaimSteps:
         except PluginError as error:  # the caller raises why the claim was not prepared: that matters more
             _log.error("claim %s: %s; the next start of the plugin removes it", ref, error)
 
-    def _real(self, record: Record, plan: Plan) -> tuple[Record, Document]:
+    def _real(self, record: Record, context: Context) -> tuple[Record, Document]:
         """Set every device up and return its CDI document, too; what is so already stays.
 
         Postcondition: every device node is there or can be made.
@@ -221,7 +229,6 @@ class ClaimSteps:
         def note(devices: Sequence[Claimed]) -> None:
             self.store.note(record.with_devices(devices))
 
-        context = self.context(plan.node, record)
         made = record.with_devices(self.setup.set_up(context, record.devices, note))
         return made, self.document(made, context)
 
@@ -230,13 +237,13 @@ class ClaimSteps:
         found = injections(context, record.uid, record.devices, self.hook)
         return claim_document(record.driver, found, self._cache_program())
 
-    def _hand_out(self, record: Record, plan: Plan) -> None:
+    def _hand_out(self, record: Record, context: Context) -> None:
         """Write what else container runtimes read of a claim that has its document.
 
         Postcondition: every device works. Raises: StorageFailed, NotReady, ClaimUnusable; HardwareError.
         """
         self.write_metadata(record)
-        self.setup.refuse_dead(self.context(plan.node, record), record.devices)
+        self.setup.refuse_dead(context, record.devices)
 
     def is_on_host(self, path: str) -> bool:
         """Whether the host has a path."""
@@ -285,8 +292,21 @@ class ClaimSteps:
         except (PluginError, HardwareError) as error:
             _log.error("claim %s: %s; the incomplete prepare is not undone yet: %s", plan.ref, cause, error)
 
-    def context(self, node: NodeSnapshot, record: Record) -> Context:
-        """Return what the kinds of a claim's devices work with."""
+    def read_ahead(self) -> DriverParts | None:
+        """Read what containers need of the GPU driver; None on a node without GPUs, and where that fails.
+
+        Whoever needs it reads it again then, and says what is wrong. No call of the driver is made.
+        """
+        version = self.node.last.driver_version if self.node.last is not None else None
+        if version is None:
+            return None
+        try:
+            return driver_parts(self.machine.files, version, self.host_root)
+        except (PluginError, HardwareError):
+            return None
+
+    def context(self, node: NodeSnapshot, record: Record, ahead: DriverParts | None = None) -> Context:
+        """Return what the kinds of a claim's devices work with. Shape: ``ahead`` as of ``Preparation``."""
 
         def others() -> list[Record]:
             return [one for one in self.store.census().holding if one.uid != record.uid]
@@ -306,6 +326,7 @@ class ClaimSteps:
             self.mig_modes,
             lambda: under_mps(others()) | self.store.census().told_uuids,
             lambda: with_interval(others()),
+            ahead,
         )
 
     def _move(self, record: Record, event: Event) -> Record:

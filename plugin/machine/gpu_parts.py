@@ -6,26 +6,34 @@ Takes GPUs by UUID; returns device nodes and the driver's files, checked and as 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 from agent.hardware.errors import NotFound
 from agent.hardware.ports import Machine
 from agent.hardware.types import DeviceNode, Gpu, GpuUuid, HostFile
+from plugin.machine.driver_parts import DriverParts, driver_parts
 from plugin.machine.parts import Parts, SharedParts, usable_files, usable_nodes
 
 
 class GpuParts:
     """The parts of the GPUs of one claim. What was read once is not read again.
 
-    Shape: ``gpus`` as they were last listed, for what does not change while a GPU is there.
+    Shape: ``gpus`` as they were last listed, for what does not change while a GPU is there; ``ahead`` what
+           was read of the driver a moment ago, which counts if the driver is still of that version.
     """
 
-    def __init__(self, machine: Machine, host_root: Path, gpus: Mapping[GpuUuid, Gpu]) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        host_root: Path,
+        gpus: Mapping[GpuUuid, Gpu],
+        ahead: DriverParts | None = None,
+    ) -> None:
         self._machine = machine
         self._host_root = host_root
         self._gpus = gpus
+        self._ahead = ahead
         self._minors: dict[GpuUuid, int] = {}
         self._nodes: dict[GpuUuid, tuple[DeviceNode, ...]] = {}
 
@@ -34,8 +42,7 @@ class GpuParts:
 
         Raises: HardwareError; NotReady where one is missing.
         """
-        parts = self._computing(gpus)
-        return replace(parts, nodes=(*parts.nodes, *self._drawing(gpus)))
+        return Parts((*self._own_nodes(gpus), *self._drawing(gpus)), shared=self._shared)
 
     def of_monitored_gpus(self, gpus: Sequence[GpuUuid]) -> Parts:
         """Return the parts of GPUs, and the nodes through which a monitor sees their MIG instances.
@@ -55,14 +62,10 @@ class GpuParts:
         Shape: ``has_graphics`` of a profile with graphics (``+gfx``).
         Raises: HardwareError; NotReady where one is missing.
         """
-        parts = self._computing([gpu])
+        own = self._own_nodes([gpu])
         nodes = self._machine.files.instance_nodes(self._minor(gpu), gi_id, ci_id)
         drawing = self._drawing([gpu] if has_graphics else [])
-        return replace(parts, nodes=(*parts.nodes, *usable_nodes(nodes, self._host_root), *drawing))
-
-    def _computing(self, gpus: Sequence[GpuUuid]) -> Parts:
-        nodes = self._own_nodes(gpus)
-        return Parts(nodes, shared=SharedParts((*self._control_nodes, *self._compute_nodes), self._files))
+        return Parts((*own, *usable_nodes(nodes, self._host_root), *drawing), shared=self._shared)
 
     def _own_nodes(self, gpus: Sequence[GpuUuid]) -> tuple[DeviceNode, ...]:
         for gpu in gpus:
@@ -87,21 +90,28 @@ class GpuParts:
         return usable_nodes(tuple(nodes), self._host_root)
 
     @cached_property
+    def _shared(self) -> SharedParts:
+        version = self._version
+        if self._ahead is None or self._ahead.version != version:
+            return driver_parts(self._machine.files, version, self._host_root).shared
+        return self._ahead.shared
+
+    @cached_property
+    def _version(self) -> str:
+        return self._machine.gpus.versions().driver
+
+    @cached_property
     def _control_nodes(self) -> tuple[DeviceNode, ...]:
         return usable_nodes(self._machine.files.control_nodes(), self._host_root)
 
     @cached_property
-    def _compute_nodes(self) -> tuple[DeviceNode, ...]:
-        return usable_nodes(self._machine.files.compute_nodes(), self._host_root)
-
-    @property
     def _compute_nodes_if_any(self) -> tuple[DeviceNode, ...]:
         try:
-            return self._compute_nodes
+            return usable_nodes(self._machine.files.compute_nodes(), self._host_root)
         except NotFound:
             return ()
 
     @cached_property
     def _files(self) -> tuple[HostFile, ...]:
-        driver, files = self._machine.gpus.versions().driver, self._machine.files
-        return usable_files((*files.libraries(driver), *files.sockets()), self._host_root)
+        files = self._machine.files
+        return usable_files((*files.libraries(self._version), *files.sockets()), self._host_root)

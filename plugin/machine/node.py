@@ -50,6 +50,12 @@ class NodeSnapshot:
     inventory: Inventory | None = None
     effect: Resolved | None = None
 
+    @property
+    def driver_version(self) -> str | None:
+        """Return the version of the GPU driver at that reading, None on a node without GPUs."""
+        versions = self.inventory.versions if self.inventory is not None else None
+        return None if versions is None else versions.driver
+
     def has_graphics(self, hardware: Hardware) -> bool:
         """Whether a MIG device is of a profile with graphics."""
         name = self.devices.by_hardware.get(hardware)

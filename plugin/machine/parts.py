@@ -6,6 +6,7 @@ node that is missing and cannot be made from its numbers is refused before a con
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -70,7 +71,7 @@ def _refuse_unmakeable(node: DeviceNode) -> None:
 
 
 def _refuse_missing(path: str, host_path: Path) -> None:
-    if not host_path.exists():
+    if not os.path.exists(host_path):
         raise NotReady("give containers", path, f"{host_path} does not exist")
 
 

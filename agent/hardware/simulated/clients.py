@@ -18,6 +18,7 @@ from typing import Final
 
 _FLOCK: Final = struct.Struct("@hhqqi4x")
 """C's ``struct flock``: type, whence, start, length, process (0 for these locks), and its padding."""
+_FILE: Final = "clients"
 _PROCESS_BITS: Final = 32
 _GPU_BITS: Final = 8
 
@@ -31,7 +32,7 @@ class Clients:
     @contextmanager
     def held(self, boot: int, minor: int) -> Iterator[None]:
         """Hold the GPU with this minor number as a client of this boot, while the block runs."""
-        descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(f"{self.directory}/{_FILE}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         node = None
         try:
             byte = _first_byte(boot, minor) + os.getpid()
@@ -47,17 +48,13 @@ class Clients:
     def of(self, boot: int, minor: int) -> tuple[int, ...]:
         """Return the numbers of the processes that hold a GPU in this boot, in ascending order."""
         try:
-            descriptor = os.open(self._file, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(f"{self.directory}/{_FILE}", os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return ()
         try:
             return tuple(sorted(_locked(descriptor, _first_byte(boot, minor))))
         finally:
             os.close(descriptor)
-
-    @property
-    def _file(self) -> Path:
-        return self.directory / "clients"
 
 
 def _first_byte(boot: int, minor: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 from plugin.base.budget import Budget
@@ -32,7 +32,10 @@ class StepTimes:
 
         Raises: LockTimeout, Stuck, StorageFailed.
         """
-        with ExitStack() as held:
-            with self.timed(method, "lock"):
-                held.enter_context(self.locks.targets(targets, purpose, budget))
+        held = self.locks.targets(targets, purpose, budget)
+        with self.timed(method, "lock"):
+            held.__enter__()
+        try:
             yield
+        finally:
+            held.__exit__()

@@ -15,8 +15,8 @@ from plugin.base.locks import Locks
 from plugin.claim.record import under_mps
 from plugin.claim.record_store import RecordStore
 from plugin.machine.lock_target import GPU, LockTarget
-from plugin.machine.mps_daemon import Daemon
-from plugin.machine.mps_daemons import MpsDaemons
+from plugin.machine.mps.daemon import Daemon
+from plugin.machine.mps.daemons import MpsDaemons
 
 _log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from plugin.kinds.kind import Progress
 from plugin.kinds.mps import RecordedLimits
 from plugin.kinds.used_whole import ClaimedOneGpu, WholeGpusKind
 from plugin.machine.context import Context
-from plugin.machine.mps_daemon import Daemon
+from plugin.machine.mps.daemon import Daemon
 from plugin.machine.parts import Parts
 
 

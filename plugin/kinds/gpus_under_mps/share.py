@@ -18,7 +18,7 @@ from plugin.kinds.gpus_under_mps.base import ClaimedUnderMps, GpusUnderMpsKind
 from plugin.kinds.kind import CrashPoints, Wanted
 from plugin.kinds.mps import RecordedLimits
 from plugin.machine.context import Context
-from plugin.machine.mps_daemon import Daemon
+from plugin.machine.mps.daemon import Daemon
 from plugin.machine.node import NodeSnapshot
 from plugin.machine.share import Share
 from scheduler_core.model.device import DeviceName

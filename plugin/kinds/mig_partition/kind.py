@@ -48,9 +48,8 @@ class MigKind(PreparableKind[MigPartition, M]):
 
         Raises: PlacementTaken; HardwareError.
         """
-        present = _present(context, devices)
         for device in devices:
-            instances.refuse_occupied(present[device.gpu], context.node.gpus[device.gpu], device)
+            instances.refuse_occupied(context.present[device.gpu], context.node.gpus[device.gpu], device)
 
     def set_up(self, context: Context, devices: Sequence[M], progress: Progress) -> None:
         """Turn the parents' mode on and create the instances that do not exist yet.
@@ -60,10 +59,9 @@ class MigKind(PreparableKind[MigPartition, M]):
         machine, known = context.machine.gpus, context.node.gpus
         for uuid in dict.fromkeys(device.gpu for device in devices):
             context.mig_modes.turn_on(known[uuid])
-        present = _present(context, devices)
         for device in devices:
             note = partial(_note_gpu_instance, progress, device)
-            found = instances.ensure(machine, present[device.gpu], known[device.gpu], device, note)
+            found = instances.ensure(machine, context.present[device.gpu], known[device.gpu], device, note)
             progress.know(device.with_instance(found))
 
     def refuse_dead(self, context: Context, devices: Sequence[M]) -> None:

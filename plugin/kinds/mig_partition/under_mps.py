@@ -17,7 +17,7 @@ from plugin.kinds.mig_partition.claimed import ClaimedMigDevice, ClaimedMigParti
 from plugin.kinds.mig_partition.kind import MigKind, planned_fields
 from plugin.kinds.mps import RecordedLimits
 from plugin.machine.context import Context
-from plugin.machine.mps_daemon import Daemon
+from plugin.machine.mps.daemon import Daemon
 from plugin.machine.node import NodeSnapshot
 from plugin.machine.parts import Parts
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -18,15 +16,13 @@ HALF, PAIR = "gpu-0-mig-3g-20gb-4-7", "gpus-0-1"
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the locks, in the order in which they were taken."""
     names: list[str] = []
-    hold = Locks.hold
+    acquire = Locks.acquire
 
-    @contextmanager
-    def told(locks: Locks, name: str, *more: Any) -> Iterator[None]:
+    def told(locks: Locks, name: str, *more: Any) -> int:
         names.append(name)
-        with hold(locks, name, *more):
-            yield
+        return acquire(locks, name, *more)
 
-    monkeypatch.setattr(Locks, "hold", told)
+    monkeypatch.setattr(Locks, "acquire", told)
     return names
 
 

@@ -60,7 +60,7 @@ def plan_of(bench: Any, steps: ClaimSteps) -> Callable[..., Plan]:
 
 
 def begin(steps: ClaimSteps, plan: Plan) -> Record:
-    return steps.begin(plan, steps.store.save)
+    return steps.begin(plan, steps.store.save, steps.context_of(plan))
 
 
 def test_beginning_completes_a_claim_and_undoing_leaves_nothing(
@@ -93,8 +93,10 @@ def test_a_plan_that_cannot_be_recorded_touches_no_hardware(
     def write(record: Record) -> None:
         raise StorageFailed("write", "the record", "No space left on device")
 
+    plan = plan_of("u1", HALF)
+
     with pytest.raises(StorageFailed):
-        steps.begin(plan_of("u1", HALF), write)
+        steps.begin(plan, write, steps.context_of(plan))
 
     assert bench.leftovers() == []
 
@@ -119,11 +121,11 @@ def test_a_refusal_comes_before_any_change(
     completed = begin(steps, plan_of("u1", HALF))
     held = plan_of("u2", HALF)
     with pytest.raises(DeviceHeld, match=r"claim-u1 \(completed\)"):
-        steps.refuse(held)
+        steps.refuse(held, steps.context_of(held))
     steps.store.remove(completed.uid)
 
     with pytest.raises(PlacementTaken, match="no claim of this driver created it"):
-        steps.refuse(held)
+        steps.refuse(held, steps.context_of(held))
 
     assert bench.records() == ()
     assert len(bench.instances()) == 1

@@ -59,15 +59,15 @@ def test_the_plugin_accepts_every_device_that_a_shipped_node_offers(
 ) -> None:
     bench = bench_of(node)
     found = published(bench)
-    snapshot = bench.driver._node.read_again()
+    snapshot, steps = bench.driver._node.read_again(), bench.driver._steps
     boot_id = bench.machine.boot.boot_id()
 
     for device in offers(found):
         claims = list(claims_for(bench, device))
         assert claims
         for claim in claims:
-            plan = resolve(claim, snapshot.devices, boot_id)
-            bench.driver._steps.refuse(Plan(plan, snapshot))
+            plan = Plan(resolve(claim, snapshot.devices, boot_id), snapshot)
+            steps.refuse(plan, steps.context_of(plan))
             assert list(unprepared_devices(claim, DRIVER, [found.pool])) == []
 
 

@@ -61,9 +61,10 @@ def gpus(bench: Any) -> CountingGpus:
 
 
 @pytest.fixture
-def context(bench: Any, gpus: Any, snapshot: NodeSnapshot) -> Context:
+def each_call(bench: Any, gpus: Any, snapshot: NodeSnapshot) -> Callable[[], Context]:
+    """Makes the context of one call more: what a call read of GPUs counts for that call alone."""
     machine = replace(bench.machine, gpus=gpus)
-    return Context(
+    return lambda: Context(
         machine,
         snapshot,
         Path("/"),
@@ -72,6 +73,11 @@ def context(bench: Any, gpus: Any, snapshot: NodeSnapshot) -> Context:
         vfs_of(bench),
         modes_of(bench, machine=machine),
     )
+
+
+@pytest.fixture
+def context(each_call: Callable[[], Context]) -> Context:
+    return each_call()
 
 
 @pytest.fixture
@@ -84,20 +90,21 @@ def forget(_: Sequence[ClaimedDevice]) -> None:
 
 
 def test_setting_up_twice_equals_once_and_taking_down_leaves_nothing(
-    bench: Any, setup: DeviceSetup, context: Context, planned: Callable[..., Any]
+    bench: Any, setup: DeviceSetup, each_call: Callable[[], Context], planned: Callable[..., Any]
 ) -> None:
-    once = setup.set_up(context, planned(*MIXED), forget)
+    once = setup.set_up(each_call(), planned(*MIXED), forget)
+    again = each_call()
 
-    assert setup.set_up(context, once, forget) == once
-    setup.refuse_dead(context, once)
+    assert setup.set_up(again, once, forget) == once
+    setup.refuse_dead(again, once)
     assert [device.as_planned() for device in once] == list(planned(*MIXED))
     for _ in range(2):
-        setup.take_down(context, once)
+        setup.take_down(each_call(), once)
 
     assert bench.leftovers() == []
 
 
-def test_each_step_asks_each_gpu_once_however_many_devices_are_cut_from_it(
+def test_each_gpu_is_asked_before_a_claim_is_set_up_and_after_however_many_devices_are_cut_from_it(
     bench: Any, gpus: CountingGpus, setup: DeviceSetup, context: Context, planned: Callable[..., Any]
 ) -> None:
     devices = planned(*(name for name in MIXED if name != "gpu-1"))
@@ -106,7 +113,7 @@ def test_each_step_asks_each_gpu_once_however_many_devices_are_cut_from_it(
     found = setup.set_up(context, devices, forget)
     setup.refuse_dead(context, found)
 
-    assert gpus.calls == {("gpu_instances", bench.uuid(0)): 3, ("mig_mode", bench.uuid(0)): 1}
+    assert gpus.calls == {("gpu_instances", bench.uuid(0)): 2, ("mig_mode", bench.uuid(0)): 1}
 
 
 def test_whatever_is_noted_holds_everything_that_was_created_before(

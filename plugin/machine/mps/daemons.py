@@ -21,7 +21,7 @@ from agent.hardware.mps.ports import MpsControl, MpsFolders, MpsLimits, daemon_n
 from agent.hardware.ports import Gpus
 from agent.hardware.types import ComputeMode
 from plugin.base import files
-from plugin.machine.mps_daemon import Daemon
+from plugin.machine.mps.daemon import Daemon
 
 _FILE: Final = "daemon.json"
 _MODE: Final = 0o600
