@@ -65,12 +65,12 @@ def _run(options: Namespace, face: Face) -> int:
     check_cluster(options, ("machine", "real", "files", "sizes", "driver_name"))
     _check(options)
     if options.cluster or options.files:
-        from tangram.commands import show_files
+        from tangram.showing import files
 
-        return (show_files.run_cluster if options.cluster else show_files.run)(options, face)
-    from tangram.commands import show_node
+        return (files.run_cluster if options.cluster else files.run)(options, face)
+    from tangram.showing import node
 
-    return (show_node.run_sizes if options.sizes else show_node.run)(options, face)
+    return (node.run_sizes if options.sizes else node.run)(options, face)
 
 
 def _check(options: Namespace) -> None:

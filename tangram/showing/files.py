@@ -48,7 +48,7 @@ def run_cluster(options: Namespace, face: Face) -> int:
 
 def _show(objects: Objects, options: Namespace, face: Face) -> int:
     if options.compatibility:
-        from tangram.commands.show_compatibility import show_compatibility
+        from tangram.showing.compatibility import show_compatibility
 
         return show_compatibility(objects.pools(), face, as_json=options.json)
     if options.form is not None:
