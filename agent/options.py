@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from agent import node_options
 from agent.hardware import machine_options
 from agent.hardware.machine_options import MachineOptions
 from agent.inventory import table_files
@@ -173,12 +174,12 @@ def parser() -> argparse.ArgumentParser:
     no_composite = "publish ResourceSlices only, no CompositeResourceSlices"
     add("--no-composite", action="store_true", help=no_composite)
     table_files.add_options(made)
-    mode_option.add_option(made)
-    imex.add_option(made)
-    vf_option.add_option(made)
-    split_option.add_option(made)
-    multus.add_option(made)
-    policy_option.add_option(made)
+    node_options.add_gpu_modes(made)
+    node_options.add_imex_channels(made)
+    node_options.add_vfs(made)
+    node_options.add_compute_instances(made)
+    node_options.add_multus_resource(made)
+    node_options.add_policy(made)
     return made
 
 

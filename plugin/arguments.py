@@ -6,12 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Final
 
+from agent import node_options
 from agent.hardware import machine_options
 from agent.inventory import table_files
-from agent.inventory.fabric import imex
-from agent.inventory.options import mode_option, split_option
-from agent.inventory.vfs import option as vf_option
-from agent.policy import option as policy_option
 from daemon import logs, metrics_options
 from plugin.options import GRACE_S
 from scheduler_core.model.names import DEFAULT_DRIVER
@@ -94,11 +91,11 @@ def parser() -> argparse.ArgumentParser:
     logs.add_options(found)
     machine_options.add_options(found)
     table_files.add_options(found)
-    mode_option.add_option(found)
-    imex.add_option(found)
-    vf_option.add_option(found)
-    split_option.add_option(found)
-    policy_option.add_option(found)
+    node_options.add_gpu_modes(found)
+    node_options.add_imex_channels(found)
+    node_options.add_vfs(found)
+    node_options.add_compute_instances(found)
+    node_options.add_policy(found)
     return found
 
 
@@ -117,7 +114,7 @@ def release_parser() -> argparse.ArgumentParser:
     found.add_argument("--driver-name", default=DEFAULT_DRIVER, metavar="NAME", help=name)
     _add_places(found)
     machine_options.add_options(found)
-    mode_option.add_option(found)
+    node_options.add_gpu_modes(found)
     return found
 
 

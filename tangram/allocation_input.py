@@ -34,6 +34,11 @@ class AllocationInput:
     nodes: tuple[Node, ...]
     documents: tuple[Document, ...] = ()
 
+    @property
+    def may_be_marked(self) -> bool:
+        """Whether a document may ask by annotations for more than the API says: a claim, a node, a Device."""
+        return bool(self.objects.reported) or any(map(_may_be_marked, self.documents))
+
 
 def add_allocation_input(parser: Parser, *, needs_files: bool = True) -> None:
     """Add the options that say what to allocate and where."""
@@ -73,6 +78,12 @@ def read_present(options: Namespace) -> AllocationInput:
     _tell_left_out(cluster.pools)
     nodes = nodes_of(options.node_name, objects, cluster.pools)
     return AllocationInput(objects, cluster, ClusterState.of(cluster), nodes, documents)
+
+
+def _may_be_marked(document: Document) -> bool:
+    kind = document.content.get("kind")
+    metadata = document.content.get("metadata") or {}
+    return kind == "Node" or (kind == "ResourceClaim" and "annotations" in metadata)
 
 
 def _tell_left_out(pools: Iterable[Pool]) -> None:

@@ -5,14 +5,14 @@ An option and the policy never speak of the same thing: nobody would see which o
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Final
 
+from agent import node_options
 from agent.policy.model import InvalidPolicy, Policy, Rule
 
-OPTION: Final = "--policy"
+OPTION: Final = node_options.POLICY
 _REPLACED: Final[Mapping[str, Callable[[Rule], bool]]] = {
     "--gpu-modes": lambda rule: any(gpu.modes is not None for gpu in rule.gpus),
     "--compute-instances": lambda rule: any(gpu.compute_instances is not None for gpu in rule.gpus),
@@ -23,18 +23,6 @@ _REPLACED: Final[Mapping[str, Callable[[Rule], bool]]] = {
     "--multus-resource": lambda rule: rule.multus_resource is not None,
 }
 """By option, whether a rule speaks of the same thing."""
-
-
-def add_option(parser: ArgumentParser) -> None:
-    """Add the option."""
-    parser.add_argument(
-        OPTION,
-        type=Path,
-        metavar="FILE",
-        help="the policy of the fleet's nodes (docs/policy.md), which replaces the options about GPUs, NICs, "
-        "partitions and channels; a change of the file is followed, on each device when no claim has it; "
-        "agent and plugin of a node need the same file; default: the options alone",
-    )
 
 
 def replaced_options(given: Namespace) -> tuple[str, ...]:

@@ -22,7 +22,6 @@ from scheduler_core.engine.search.search_space import SearchSpace
 from scheduler_core.engine.solve.coverage import Uncovered
 from scheduler_core.engine.solve.plan import Solution
 from scheduler_core.engine.solve.subproblem import BeyondTables
-from scheduler_core.explain.allocate import allocate
 from scheduler_core.model.claim import AllocatedClaim, Claim
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
@@ -181,6 +180,8 @@ class Decider:
 
     def _plain(self, claims: Sequence[Claim], node_view: NodeView) -> Allocation | Undecided | None:
         self.answered_by = _PLAIN
+        from scheduler_core.explain.allocate import allocate  # such pools are rare
+
         found = allocate(claims, self._cluster_of(node_view.node), node_view.node)
         return found if isinstance(found, Allocation | Undecided) else None
 

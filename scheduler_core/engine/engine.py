@@ -26,7 +26,6 @@ from scheduler_core.engine.result_writer import ResultWriter
 from scheduler_core.engine.solve.plan import Solution
 from scheduler_core.engine.solve.planner import Planner
 from scheduler_core.engine.state_follower import StateFollower
-from scheduler_core.explain.explain import explain
 from scheduler_core.explain.refusal_details import RefusalDetails
 from scheduler_core.model.claim import Claim
 from scheduler_core.model.cluster import Cluster
@@ -226,6 +225,8 @@ class Engine:
 
         copy = cache(lambda: Engine.of(cluster, FIRST_FIT))
         findings = RefusalDetails(claims, cluster, node, lambda part: _fits(copy(), part, node))
+        from scheduler_core.explain.explain import explain  # a refusal alone needs it
+
         reasons = explain(claims, cluster, node, problem, fits_without)
         return Unallocatable(node=node.name, reasons=reasons, findings=findings)
 

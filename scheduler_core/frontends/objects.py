@@ -22,9 +22,8 @@ from scheduler_core.codec.documents import (
 from scheduler_core.codec.fields import subject_of
 from scheduler_core.codec.reserved import reserved_for
 from scheduler_core.dialects.mixins import pools as composite_pools
-from scheduler_core.frontends.pods import device_object
-from scheduler_core.frontends.pods.allocated import held_by
-from scheduler_core.frontends.pods.device_object import DeviceObject, decode_device
+from scheduler_core.frontends.pods import device_value
+from scheduler_core.frontends.pods.device_value import DeviceObject
 from scheduler_core.model.claim import AllocatedClaim, Claim, ClaimRef, DeviceClass
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.composite import CompositeSlice
@@ -40,7 +39,7 @@ _VERSIONS: Final = {
     "ResourceClaim": _DRA,
     "ResourceClaimTemplate": _DRA,
     "Node": ("v1",),
-    device_object.KIND: (device_object.API_VERSION,),
+    device_value.KIND: (device_value.API_VERSION,),
     "Pod": ("v1",),
 }
 KINDS: Final = tuple(_VERSIONS)
@@ -82,8 +81,7 @@ class Objects:
         Raises: InvalidDocument for a pod with a bad annotation.
         """
         pools = self.pools()
-        held = (decoded(one, lambda content: held_by(content, pools)) for one in self.pods)
-        allocated = (*self.allocated, *(one for one in held if one is not None))
+        allocated = (*self.allocated, *_held_by_pods(self.pods, pools))
         return Cluster(pools=pools, classes=self.classes, allocated=allocated)
 
     def problems(self) -> tuple[str, ...]:
@@ -151,7 +149,9 @@ def decode_object(document: Document) -> Decoded:
             return decoded(document, decode_node)
         case "Pod":
             return document
-        case device_object.KIND:
+        case device_value.KIND:
+            from scheduler_core.frontends.pods.device_object import decode_device  # few files have one
+
             return decoded(document, decode_device)
         case kind:
             raise InvalidDocument(
@@ -177,6 +177,15 @@ def pods_by_claim(documents: Iterable[Document]) -> Mapping[ClaimRef, tuple[str,
             case _:
                 pass
     return found
+
+
+def _held_by_pods(pods: Sequence[Document], pools: Sequence[Pool]) -> list[AllocatedClaim]:
+    if not pods:
+        return []
+    from scheduler_core.frontends.pods.allocated import held_by  # few files have pods
+
+    held = (decoded(one, lambda content: held_by(content, pools)) for one in pods)
+    return [one for one in held if one is not None]
 
 
 def _of(kind: type[_One], found: Sequence[Decoded]) -> tuple[_One, ...]:

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.quantity import Quantity
-from scheduler_core.cel.cost.estimate import estimate
 from scheduler_core.cel.driver import DriverRead, driver_reads, with_driver
 from scheduler_core.cel.errors import CompileError, EvaluationError, WorkExceeded
 from scheduler_core.cel.evaluate.compiler import compile_tree
@@ -91,6 +90,8 @@ class Selector:
         Units: CEL cost units.
         """
         if self._max_cost is None:  # of a plain expression, it is computed only if it is printed
+            from scheduler_core.cel.cost.estimate import estimate
+
             self._max_cost = estimate(self._tree).high
         return self._max_cost
 

@@ -13,13 +13,11 @@ from scheduler_core.codec.allocations import claim_status
 from scheduler_core.engine.engine import Engine
 from scheduler_core.frontends.objects import Objects
 from scheduler_core.model.pool import Pool
-from scheduler_core.model.result import Allocation, Unallocatable, Undecided
+from scheduler_core.model.result import Allocation, Answer, Unallocatable, Undecided
 from scheduler_core.search.answer import with_share_ids
-from tangram.allocation_input import add_allocation_input, read_allocation_input
+from tangram.allocation_input import AllocationInput, add_allocation_input, read_allocation_input
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
-from tangram.marked import marked_answer
 from tangram.pictures.allocation import allocation_picture, refusal_picture
-from tangram.pods import run_pods
 from tangram.policies import POLICIES, add_policy
 from tangram.preparable import driver_of, refuse_unpreparable, refuse_unreadable
 from tangram.refusals import refusal_value
@@ -46,12 +44,14 @@ def add(parsers: Subparsers) -> None:
 
 def _run(options: Namespace, face: Face) -> int:
     if options.pods:
+        from tangram.pods import run_pods
+
         return run_pods(options, face, explains=False)
     asked = read_allocation_input(options)
     objects, pools = asked.objects, asked.cluster.pools
     refuse_unreadable(objects.claims, driver_of(options))
     engine = Engine(asked.state, POLICIES[options.policy])
-    match marked_answer(asked, engine) or engine.allocate_somewhere(objects.claims, asked.nodes):
+    match _marked(asked, engine) or engine.allocate_somewhere(objects.claims, asked.nodes):
         case Allocation() as allocation:
             refuse_unpreparable(allocation, pools, driver_of(options))
             if options.json:
@@ -67,6 +67,14 @@ def _run(options: Namespace, face: Face) -> int:
             return DOES_NOT_FIT
         case Undecided() as undecided:
             return show_undecided(undecided, face, as_json=options.json)
+
+
+def _marked(asked: AllocationInput, engine: Engine) -> Answer | None:
+    if not asked.may_be_marked:
+        return None
+    from tangram.marked import marked_answer
+
+    return marked_answer(asked, engine)
 
 
 def _answer(found: Allocation, objects: Objects, pools: Sequence[Pool]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from agent import node_options
 from agent.hardware import machine_options
 from agent.hardware.errors import HardwareError
 from agent.inventory.options import mode_option
@@ -84,8 +85,8 @@ def _add_node(parser: Parser) -> None:
     group.add_argument("--kubelet-dir", type=Path, metavar="DIR", help="default: /var/lib/kubelet")
     group.add_argument("--cdi-dir", type=Path, metavar="DIR", help="default: /var/run/cdi")
     machine_options.add_options(parser, is_made=False)
-    mode_option.add_option(parser)
-    vf_option.add_option(parser)
+    node_options.add_gpu_modes(parser)
+    node_options.add_vfs(parser)
 
 
 def _run(options: Namespace, face: Face) -> int:

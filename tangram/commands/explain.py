@@ -10,7 +10,6 @@ from typing import Final
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from scheduler_core.advice.misspelt import what_was_meant
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.comparison.best_fit_reasons import BestFitChoice, best_fit_choices
 from scheduler_core.comparison.other_nodes import OtherNode, compare_nodes
@@ -25,16 +24,12 @@ from tangram.cluster_options import add_cluster, check_cluster
 from tangram.cluster_question import check_files, read_question
 from tangram.commands.explain_pod import add_pod, check_without_pod, explain_pod, take_claim
 from tangram.errors import BadInput
-from tangram.explaining.refusal import explain_refusal
-from tangram.explaining.why_not import why_not
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
-from tangram.marked import marked_answer
 from tangram.pictures.allocation import allocation_picture, refusal_picture
 from tangram.pictures.explanation import choices_picture
 from tangram.pictures.held import held_picture
 from tangram.pictures.weighing import elsewhere_picture, weighed_picture
 from tangram.plain import plain
-from tangram.pods import run_pods
 from tangram.policies import BEST_FIT, FIRST_FIT, POLICIES, add_policy
 from tangram.preparable import driver_of, refused_at_prepare
 from tangram.refusals import refusal_value
@@ -75,6 +70,8 @@ def _run(options: Namespace, face: Face) -> int:
         return explain_pod(options, face)
     check_without_pod(options)
     if options.pods:
+        from tangram.pods import run_pods
+
         return run_pods(options, face, explains=True)
     check_cluster(options, ("files",), own=("claim",))
     options.policy = options.policy or (FIRST_FIT if options.cluster else BEST_FIT)
@@ -92,10 +89,15 @@ def _answer(
 ) -> int:
     engine = Engine(asked.state, POLICIES[options.policy])
     if options.why_not is not None:
+        from tangram.explaining.why_not import why_not
+
         return why_not(options.why_not, asked, engine, face, as_json=options.json)
-    marked = marked_answer(asked, engine)
-    if marked is not None:
-        return _tell_marked(marked, asked, options, face)
+    if asked.may_be_marked:
+        from tangram.marked import marked_answer
+
+        marked = marked_answer(asked, engine)
+        if marked is not None:
+            return _tell_marked(marked, asked, options, face)
     match _decided(asked, engine):
         case Allocation() as allocation:
             answered_by = _answered_by(engine, allocation, asked)
@@ -108,6 +110,8 @@ def _answer(
             _tell(explained, options, asked, face)
             return DONE
         case Unallocatable() as refusal:
+            from tangram.explaining.refusal import explain_refusal
+
             explain_refusal(refusal, asked, engine, face, as_json=options.json)
             return DOES_NOT_FIT
         case Undecided() as undecided:
@@ -119,6 +123,8 @@ def _decided(asked: AllocationInput, engine: Engine) -> Answer:
     try:
         return engine.allocate_somewhere(asked.objects.claims, asked.nodes)
     except SelectorError as error:
+        from scheduler_core.advice.misspelt import what_was_meant
+
         meant = what_was_meant(asked.objects.claims, engine, asked.nodes)
         raise BadInput(f"{error}{meant}") from error
 

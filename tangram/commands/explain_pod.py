@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from tangram.errors import BadInput, bad_argument
-from tangram.explaining.remedies import remedies_value
 from tangram.face import DOES_NOT_FIT, DONE, Face, Parser
 from tangram.plain import plain
 from tangram.preparable import driver_of
@@ -86,6 +85,8 @@ def as_json(answer: PodAnswer) -> Mapping[str, Any]:
     found: dict[str, Any] = plain(replace(answer, refusal=None, remedies=()))
     del found["refusal"]
     funnels = () if answer.refusal is None else answer.refusal.funnels
+    from tangram.explaining.remedies import remedies_value
+
     remedies = remedies_value(answer.remedies)
     return {**found, "pod": str(answer.pod), "funnels": plain(funnels), "remedies": remedies}
 

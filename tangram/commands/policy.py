@@ -13,7 +13,8 @@ from agent.inventory import discover
 from agent.policy.files import PolicyFile
 from agent.policy.resolution import Resolution
 from tangram.face import DONE, Face, Subparsers, add_command
-from tangram.node_options.policy import LABELS, labels_of, read_policy_file, resolved
+from tangram.node_options.policy import labels_of, read_policy_file, resolved
+from tangram.node_options.shown import LABELS
 from tangram.pictures.counted import counted
 from tangram.pictures.policy import policy_table, settings_value
 from tangram.program.throwaway import throwaway_folder

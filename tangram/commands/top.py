@@ -94,7 +94,7 @@ def _of_files(options: Namespace, face: Face) -> ClusterOccupancy:
     objects = read_objects(documents)
     pools = []
     if options.node:
-        from tangram.commands.show import simulated_pool
+        from tangram.showing.node import simulated_pool
 
         pools.append(simulated_pool(options.node, face))
     elif not objects.composite_slices and not objects.v1_slices and not objects.reported:

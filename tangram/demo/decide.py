@@ -30,6 +30,7 @@ from scheduler_core.search.answer import with_share_ids
 from tangram.demo.request import Asked, suitable
 from tangram.demo.station import Station
 from tangram.node_options.offered import Offered
+from tangram.node_sizes import sizes_of
 from tangram.pictures.allocation import allocation_picture, refusal_picture
 from tangram.pictures.counted import counted
 from tangram.pictures.devices import devices_table, rows
@@ -39,7 +40,6 @@ from tangram.plain import plain
 from tangram.program.fitting import Column, FittingTable
 from tangram.program.output import yaml_text
 from tangram.refusals import refusal_value
-from tangram.sizes import sizes_of
 
 
 @dataclass(slots=True)

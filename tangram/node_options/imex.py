@@ -7,12 +7,6 @@ from argparse import Namespace
 from agent.inventory.fabric import imex
 from daemon.command_line import InvalidOption
 from tangram.errors import BadInput
-from tangram.face import Parser
-
-
-def add_imex(parser: Parser) -> None:
-    """Add the option that says how many IMEX channels are offered."""
-    imex.add_option(parser)
 
 
 def imex_channels(options: Namespace) -> int:

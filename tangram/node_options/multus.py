@@ -9,12 +9,6 @@ from agent.inventory.model import Inventory
 from agent.inventory.vfs import multus
 from daemon.command_line import InvalidOption
 from tangram.errors import BadInput
-from tangram.face import Parser
-
-
-def add_multus(parser: Parser) -> None:
-    """Add the option that publishes VFs for Multus."""
-    multus.add_option(parser)
 
 
 def with_multus(inventory: Inventory, options: Namespace) -> Inventory:

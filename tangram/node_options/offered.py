@@ -5,14 +5,15 @@ from __future__ import annotations
 from argparse import Namespace
 from dataclasses import dataclass, field, replace
 
+from agent import node_options
 from agent.inventory.model import Inventory, LinkedGpus, SplitGpus
 from agent.inventory.modes import GpuModes
 from agent.inventory.table_files import BadTable, read_table
 from tangram.errors import BadInput
 from tangram.face import Parser
 from tangram.node_options.gpu_modes import add_gpu_modes, modes_and_split
-from tangram.node_options.imex import add_imex, imex_channels
-from tangram.node_options.partitions import add_partitions
+from tangram.node_options.imex import imex_channels
+from tangram.node_options.shown import add_partitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ def add_offered(parser: Parser) -> None:
     """Add the options."""
     add_gpu_modes(parser)
     add_partitions(parser)
-    add_imex(parser)
+    node_options.add_imex_channels(parser)
 
 
 def read_offered(options: Namespace) -> Offered:

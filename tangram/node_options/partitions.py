@@ -9,26 +9,10 @@ from agent.inventory.model import Inventory, LinkedGpus
 from agent.inventory.partitions import shipped_boards, shipped_table
 from scheduler_core.base.errors import CoreError
 from scheduler_core.frontends.partitions.node_table import NodeTable, node_table_of
-from scheduler_core.frontends.partitions.table import HONOR, PREFER, table_of
+from scheduler_core.frontends.partitions.table import HONOR, table_of
 from tangram.documents import read_documents
 from tangram.errors import BadInput, bad_argument
-from tangram.face import Parser
 from tangram.program.streams import complain
-
-
-def add_partitions(parser: Parser) -> None:
-    """Add the options that give a node a table."""
-    parser.add_argument(
-        "--partitions",
-        metavar="TABLE",
-        help=f"GPUs that links join: {', '.join(shipped_boards())}, or a file with a table or a Node",
-    )
-    parser.add_argument(
-        "--partition-policy",
-        type=str.capitalize,
-        choices=(HONOR, PREFER),
-        help="Honor offers nothing that the table lacks; default: the Node's label, else Prefer",
-    )
 
 
 def with_partitions(inventory: Inventory, options: Namespace) -> Inventory:

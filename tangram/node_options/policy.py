@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
 
+from agent import node_options
 from agent.inventory.model import Inventory
 from agent.inventory.numbers.shared_file import NotKept
 from agent.inventory.options.settings import Settings
@@ -14,20 +14,10 @@ from agent.policy.applied import settings_on
 from agent.policy.effect import Effect
 from agent.policy.effect_file import Damaged, EffectFile, Stored
 from agent.policy.files import BadPolicy, PolicyFile, read_file
-from agent.policy.option import OPTION, refuse_disagreeing, replaced_options
+from agent.policy.option import refuse_disagreeing, replaced_options
 from agent.policy.resolution import Resolution, resolve
 from tangram.errors import BadInput, bad_argument
-from tangram.face import Parser
-
-POLICY: Final = OPTION
-LABELS: Final = "--node-labels"
-
-
-def add_policy(parser: Parser) -> None:
-    """Add the options that say what the policy is, and for which labels of the node."""
-    policy = "show the node under this policy; default: what of a policy is in effect on the machine"
-    parser.add_argument(POLICY, type=Path, metavar="FILE", help=policy)
-    parser.add_argument(LABELS, metavar="KEY=VALUE,...", help="with --policy: the labels of the node")
+from tangram.node_options.shown import LABELS
 
 
 def labels_of(text: str | None) -> Mapping[str, str]:
@@ -66,7 +56,7 @@ def with_policy(
     """
     stored = _by_option(inventory, options) if options.policy is not None else _in_effect(file)
     if options.policy is None and options.node_labels is not None:
-        raise bad_argument(LABELS, options.node_labels, f"has no effect without {POLICY}")
+        raise bad_argument(LABELS, options.node_labels, f"has no effect without {node_options.POLICY}")
     if stored is None:
         return inventory, None
     by_options = Settings(

@@ -9,12 +9,6 @@ from agent.inventory.model import Inventory
 from agent.inventory.vfs import option as vf_option
 from daemon.command_line import InvalidOption
 from tangram.errors import BadInput
-from tangram.face import Parser
-
-
-def add_vf_rules(parser: Parser) -> None:
-    """Add the option that says how many VFs NICs shall have."""
-    vf_option.add_option(parser)
 
 
 def with_vf_rules(inventory: Inventory, options: Namespace) -> Inventory:

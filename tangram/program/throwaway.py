@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +20,9 @@ _PLACES: Final = ("/dev/shm", "/tmp")  # noqa: S108
 def throwaway_folder() -> Iterator[Path]:
     """Make an empty folder and remove it with all that it holds when the block ends."""
     place = next((place for place in _PLACES if os.access(place, os.W_OK | os.X_OK)), _PLACES[-1])
-    with tempfile.TemporaryDirectory(prefix="tangram-", dir=place) as folder:
+    from tempfile import TemporaryDirectory  # it loads random and shutil, and most commands make no folder
+
+    with TemporaryDirectory(prefix="tangram-", dir=place) as folder:
         yield Path(folder)
 
 

@@ -6,9 +6,9 @@ channel N takes part in N. Source: NVIDIA IMEX Guide, "IMEX Channels".
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from typing import Final
 
+from agent import node_options
 from agent.inventory.model import Group, Inventory
 from agent.inventory.names import imex_name
 from agent.inventory.published import ImexChannel
@@ -17,22 +17,10 @@ from scheduler_core.model.composite import CompositeDevice, Mixin
 from scheduler_core.model.device import DeviceName
 from scheduler_core.model.names import qualified
 
-OPTION: Final = "--imex-channels"
+OPTION: Final = node_options.IMEX_CHANNELS
 TYPE: Final = "imex-channel"
 MOST: Final = 2048
 """How many channels the driver makes by default. Its parameter can raise the number."""
-
-
-def add_option(parser: ArgumentParser) -> None:
-    """Add the option. Agent and plugin of a node need equal values, since they name the same devices."""
-    parser.add_argument(
-        OPTION,
-        type=int,
-        default=0,
-        metavar="COUNT",
-        help="offer the driver's first COUNT IMEX channels as devices; default: none; "
-        "agent and plugin of a node need the same value",
-    )
 
 
 def read_imex_channels(count: int) -> int:

@@ -7,14 +7,14 @@ may name GPUs that the node does not have yet: the description of the node lists
 from __future__ import annotations
 
 import re
-from argparse import ArgumentParser
 from collections.abc import Sequence
 from typing import Final
 
+from agent import node_options
 from agent.inventory.modes import ALL_OF_IT, GpuMode, GpuModes, ModesOfGpu
 from daemon.command_line import InvalidOption, require
 
-OPTION: Final = "--gpu-modes"
+OPTION: Final = node_options.GPU_MODES
 _ALL: Final = "all"
 _LAST: Final = 255
 _WORDS: Final = {"whole": GpuMode.WHOLE, "mig": GpuMode.MIG, "shared": GpuMode.SHARED, "mps": GpuMode.MPS}
@@ -32,20 +32,6 @@ _PARTS: Final = (
 )
 _ALONE: Final = "mig:on keeps GPUs in MIG mode, which leaves room for no other mode: it stands alone"
 _ONCE: Final = "no other entry may name the same GPUs"
-
-
-def add_option(parser: ArgumentParser) -> None:
-    """Add the option. Agent and plugin of a node need equal values, since they name the same devices."""
-    parser.add_argument(
-        OPTION,
-        metavar="GPUS=MODES",
-        action="append",
-        help="in which modes GPUs are offered: all or numbers, and modes of whole, mig, shared, mps, such as "
-        "0,2-5=whole,mig,shared:50%%,mps:50%%; with mig, MIG mode is set for the first partition and unset "
-        "after the last; mig:on, which stands alone, sets it once, and it stays; may be given several times; "
-        "default: all=whole,mig; "
-        "agent and plugin of a node need the same values",
-    )
 
 
 def read_gpu_modes(texts: Sequence[str] | None) -> GpuModes:

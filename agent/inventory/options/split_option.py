@@ -6,23 +6,13 @@ have yet: the description of the node lists what it leaves out.
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from typing import Final
 
+from agent import node_options
 from agent.inventory.model import SplitGpus
 from agent.inventory.options.mode_option import read_numbers
 
-OPTION: Final = "--compute-instances"
-
-
-def add_option(parser: ArgumentParser) -> None:
-    """Add the option. Agent and plugin of a node need equal values, since they name the same devices."""
-    parser.add_argument(
-        OPTION,
-        metavar="NUMBERS",
-        help="GPUs whose GPU instances are also offered in parts (1c.3g.20gb), to several claims: all, or "
-        "numbers such as 0,2-5; default: none; agent and plugin of a node need the same value",
-    )
+OPTION: Final = node_options.COMPUTE_INSTANCES
 
 
 def read_split_gpus(text: str | None) -> SplitGpus | None:

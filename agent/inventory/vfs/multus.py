@@ -8,31 +8,21 @@ mode ``rdma``. Source of the names: dra-driver-sriov, which has the same hand-of
 from __future__ import annotations
 
 import re
-from argparse import ArgumentParser
 from collections.abc import Mapping
 from typing import Final
 
+from agent import node_options
 from agent.hardware.types import Bdf
 from daemon.command_line import require
 from scheduler_core.base.limits import VALUE_LENGTH
 from scheduler_core.model.device import AttributeValue, QualifiedName
 from scheduler_core.model.names import is_driver
 
-OPTION: Final = "--multus-resource"
+OPTION: Final = node_options.MULTUS_RESOURCE
 RESOURCE_NAME: Final = QualifiedName("k8s.cni.cncf.io/resourceName")
 DEVICE_ID: Final = QualifiedName("k8s.cni.cncf.io/deviceID")
 _NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?", re.ASCII)
 RULE: Final = f"must be DOMAIN/NAME of at most {VALUE_LENGTH} characters, such as tangram.dev/vf"
-
-
-def add_option(parser: ArgumentParser) -> None:
-    """Add the option. The plugin has none: what it prepares does not depend on it."""
-    parser.add_argument(
-        OPTION,
-        metavar="DOMAIN/NAME",
-        help="publish VFs with the attributes by which Multus finds them, under this resource name; "
-        "default: without them",
-    )
 
 
 def read_multus_resource(text: str | None) -> str | None:

@@ -7,14 +7,14 @@ have yet: the description of the node lists them.
 from __future__ import annotations
 
 import re
-from argparse import ArgumentParser
 from typing import Final
 
+from agent import node_options
 from agent.hardware.types import normal_bdf
 from agent.inventory.vfs.rules import VfRate, VfRule, VfRules
 from daemon.command_line import InvalidOption, require
 
-OPTION: Final = "--vfs"
+OPTION: Final = node_options.VFS
 _ALL: Final = "all"
 _KEEP: Final = "keep"
 _MOST: Final = 2**16 - 1
@@ -28,19 +28,6 @@ _FORM: Final = (
     f"address, an interface or all, each once; N is from 1 to {_MOST}; behind each may be @VF/ALL, Mbit/s of "
     "a VF and of all VFs of the NIC, VF at most ALL"
 )
-
-
-def add_option(parser: ArgumentParser) -> None:
-    """Add the option. Agent and plugin of a node need equal values, since they name the same devices."""
-    parser.add_argument(
-        OPTION,
-        metavar="NIC=RULE,...",
-        help="number of VFs by NIC (a PCI address, an interface or all): static:8 has the plugin make 8, "
-        "on-demand:8 offers 8 and has the plugin make them for the first claim and remove them after the "
-        "last, keep changes nothing; with @12500/100000 behind it each VF is offered with a bandwidth of "
-        "12500 Mbit/s of 100000, which the plugin sets as its maximum rate; default: nobody makes any; agent "
-        "and plugin of a node need the same value",
-    )
 
 
 def read_vf_rules(text: str | None) -> VfRules | None:

@@ -16,7 +16,6 @@ from scheduler_core.cel.evaluate.comparisons import equality, is_set, lookup
 from scheduler_core.cel.evaluate.invocations import bounded, counting, quiet
 from scheduler_core.cel.evaluate.steps import Build, Code, Plan, Scope, Step, constant
 from scheduler_core.cel.evaluate.weights import call_weight
-from scheduler_core.cel.library.patterns import pattern, search_work
 from scheduler_core.cel.overloads import Function
 from scheduler_core.cel.tree import DOUBLE, INT, UINT, Call, Literal
 
@@ -49,6 +48,8 @@ def call(node: Call, scope: Scope, build: Build) -> Step:
     is_bounded = is_short or not function.counts or _is_bounded(node, arguments)
     scope.plan.counts |= not is_bounded
     if is_short:
+        from scheduler_core.cel.library.patterns import search_work
+
         weight += VALUE_LENGTH + search_work(size, VALUE_LENGTH)
     return Step(_code(node, function, arguments, is_bounded), weight, is_short=is_short)
 
@@ -76,6 +77,8 @@ def _pattern_size(node: Call, plan: Plan) -> int:
     """
     if node.function not in _SEARCHES or not isinstance(wanted := node.arguments[1], Literal):
         return 0
+    from scheduler_core.cel.library.patterns import pattern  # re2 is for those who search
+
     try:
         return pattern(plan.compiling, wanted.value).size
     except (EvaluationError, WorkExceeded) as error:

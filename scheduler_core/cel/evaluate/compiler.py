@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from scheduler_core.cel.cost.estimate import estimate
 from scheduler_core.cel.cost.plain import is_plain
 from scheduler_core.cel.evaluate import access, calls, literals, logic, loops, optional_calls
 from scheduler_core.cel.evaluate.steps import Build, Code, Plan, Scope, Step
@@ -50,11 +49,17 @@ def compile_tree(node: Node) -> Program:
 
     Raises: CompileError where a part of it cannot be compiled.
     """
-    max_cost = None if is_plain(node) else estimate(node).high
+    max_cost = None if is_plain(node) else _estimated(node)
     plan = Plan()
     step = build(node, Scope(plan))
     work = WORK_LIMIT - step.weight if plan.counts else None
     return Program(step.run, work, plan.slots - 1, max_cost)
+
+
+def _estimated(node: Node) -> int:
+    from scheduler_core.cel.cost.estimate import estimate  # nearly all expressions are plain
+
+    return estimate(node).high
 
 
 def build(node: Node, scope: Scope) -> Step:

@@ -6,28 +6,14 @@ Source: scheduling.koordinator.sh/v1alpha1 Device; the annotation and label of "
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
 
 from scheduler_core.codec.fields import Fields, subject_of
 from scheduler_core.frontends.annotations.errors import InvalidNode
-from scheduler_core.frontends.partitions.node_table import NodeTable, node_table_of
+from scheduler_core.frontends.partitions.node_table import node_table_of
 from scheduler_core.frontends.pods.amounts import NAMES
+from scheduler_core.frontends.pods.device_value import KIND, DeviceObject
 from scheduler_core.frontends.pods.hints import GPU, TYPES
 from scheduler_core.frontends.pods.reported import ReportedDevice, ReportedVf, pool_of
-from scheduler_core.model.pool import Pool
-
-KIND: Final = "Device"
-API_VERSION: Final = "scheduling.koordinator.sh/v1alpha1"
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceObject:
-    """The devices of one node. Shape: ``pool`` has the name of the node."""
-
-    node: str
-    pool: Pool
-    table: NodeTable
 
 
 def decode_device(obj: object) -> DeviceObject:

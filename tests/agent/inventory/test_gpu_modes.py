@@ -26,7 +26,7 @@ from scheduler_core.dialects.mixins import flatten
 from scheduler_core.dialects.project import project
 from scheduler_core.model.nodes import NOWHERE
 from scheduler_core.model.policy import consumed
-from tangram.sizes import sizes_of
+from tangram.node_sizes import sizes_of
 
 SHARED, MPS = "gpu-0-shared", "gpu-0-mps"
 DEFAULT = GpuModes()

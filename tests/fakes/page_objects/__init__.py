@@ -11,8 +11,8 @@ from typing import Any
 
 from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node
-from tangram.commands.show import shown_of
-from tangram.sizes import FORMS
+from tangram.node_sizes import FORMS
+from tangram.showing.node import shown_of
 
 DRIVER = "tangram.dev"
 Object = Mapping[str, Any]

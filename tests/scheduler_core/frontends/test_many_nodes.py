@@ -12,7 +12,7 @@ from scheduler_core.frontends.claims.claim_demands import Marks
 from scheduler_core.frontends.claims.many_nodes import allocate_marked_somewhere, answer_without_allocation
 from scheduler_core.frontends.partitions.node_table import NodeTable, effective_table
 from scheduler_core.frontends.partitions.table import table_of
-from scheduler_core.frontends.pods.device_object import DeviceObject
+from scheduler_core.frontends.pods.device_value import DeviceObject
 from scheduler_core.frontends.pods.hints import Joint
 from scheduler_core.frontends.pods.many_nodes import place_pods
 from scheduler_core.frontends.pods.placer import PodPlacer

@@ -8,7 +8,6 @@ from typing import Any
 
 from scheduler_core.base.errors import CannotProject
 from scheduler_core.books.expressed_groups import with_groups
-from scheduler_core.books.matrix import Matrix, contradictions, matrix
 from scheduler_core.codec import composite
 from scheduler_core.codec.composite_encoding import encode_slice
 from scheduler_core.codec.v1 import encode_pool
@@ -18,10 +17,9 @@ from scheduler_core.frontends.objects import Objects
 from scheduler_core.model.pool import Pool
 from tangram.cluster_options import documents_of
 from tangram.errors import BadInput, bad_argument
-from tangram.face import DOES_NOT_FIT, DONE, Face
+from tangram.face import DONE, Face
 from tangram.files import read_files
 from tangram.objects import read_objects
-from tangram.pictures.compatibility import compatibility_picture
 from tangram.pictures.devices import devices_table, rows
 from tangram.pictures.sizes import sizes_table
 from tangram.sizes import Size, size_of
@@ -50,7 +48,9 @@ def run_cluster(options: Namespace, face: Face) -> int:
 
 def _show(objects: Objects, options: Namespace, face: Face) -> int:
     if options.compatibility:
-        return _compatibility(objects, options, face)
+        from tangram.showing.compatibility import show_compatibility
+
+        return show_compatibility(objects.pools(), face, as_json=options.json)
     if options.form is not None:
         face.out.documents(list(_slices(objects, options.form)), as_json=options.json)
     elif options.json:
@@ -62,29 +62,6 @@ def _show(objects: Objects, options: Namespace, face: Face) -> int:
                 devices_table(pool, is_wide=face.out.is_wide), sizes_table(list(_sizes(pool, objects)))
             )
     return DONE
-
-
-def _compatibility(objects: Objects, options: Namespace, face: Face) -> int:
-    """Show which devices may be in use together; contradictory declarations are a failure."""
-    judged = [(pool, matrix(pool), contradictions(pool)) for pool in objects.pools()]
-    if options.json:
-        face.out.json([_plain_matrix(*one) for one in judged])
-    else:
-        for pool, found, wrong in judged:
-            face.out.heading(f"Pool {pool.id}")
-            face.out.show(*compatibility_picture(found, wrong))
-    return DOES_NOT_FIT if any(wrong for _, _, wrong in judged) else DONE
-
-
-def _plain_matrix(pool: Pool, found: Matrix, wrong: tuple[str, ...]) -> dict[str, Any]:
-    return {
-        "pool": pool.id,
-        "devices": found.devices,
-        "obstacles": [
-            {"devices": pair, "reason": reason} for pair, reason in sorted(found.obstacles.items())
-        ],
-        "contradictions": wrong,
-    }
 
 
 def _plain(pool: Pool, objects: Objects) -> dict[str, Any]:
