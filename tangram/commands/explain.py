@@ -23,7 +23,7 @@ from tangram.allocation_input import AllocationInput, add_allocation_input, read
 from tangram.cluster_options import add_cluster, check_cluster
 from tangram.cluster_question import check_files, read_question
 from tangram.commands.explain_pod import add_pod, check_without_pod, explain_pod, take_claim
-from tangram.errors import BadInput
+from tangram.errors import BadInput, bad_argument
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
 from tangram.pictures.allocation import allocation_picture, refusal_picture
 from tangram.pictures.explanation import choices_picture
@@ -70,6 +70,8 @@ def _run(options: Namespace, face: Face) -> int:
         return explain_pod(options, face)
     check_without_pod(options)
     if options.pods:
+        if options.why_not is not None:
+            raise bad_argument("--why-not", options.why_not, "is for claims, not for the pods of --pod")
         from tangram.pods import run_pods
 
         return run_pods(options, face, explains=True)
