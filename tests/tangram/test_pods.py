@@ -74,6 +74,14 @@ def test_explain_lists_what_a_pod_could_choose_from(place):
     assert "held by default/all-nics" in offers["rdma"][0]["why"]
 
 
+def test_why_not_is_refused_beside_pods_of_a_file(place):
+    answer = place("joint", command="explain", more=("--why-not", "gpu-0"))
+
+    assert answer.status == 2
+    assert "--why-not: 'gpu-0'" in answer.err
+    assert "is for claims, not for the pods of --pod" in answer.err
+
+
 def test_people_see_where_the_devices_of_a_pod_stand(tangram, slices, examples):
     answer = tangram("allocate", "-f", slices, "--pod", examples / "pods" / "joint.yaml")
 
