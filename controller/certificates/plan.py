@@ -62,6 +62,8 @@ def plan(
     """
     wrong_leaf = _what_is_wrong(stored, names, now, life)
     if (reason := _why_new_authority(stored, now, life)) is not None:
+        if wrong_leaf is not None and _can_sign(stored, now, life):
+            return RenewLeaf(wrong_leaf)  # everybody trusts the present authority, and not yet a new one
         return NewAuthority(reason, with_leaf=wrong_leaf is not None)
     if wrong_leaf is not None:
         return RenewLeaf(wrong_leaf)
@@ -109,6 +111,14 @@ def _why_new_authority(stored: Stored, now: datetime, life: Life) -> str | None:
     if now >= life.renew_at(one.not_valid_before_utc, one.not_valid_after_utc):
         return f"the present one ends on {_day(one)}"
     return None
+
+
+def _can_sign(stored: Stored, now: datetime, life: Life) -> bool:
+    """Whether what the present authority signs can be used until a new one is trusted."""
+    if stored.signer is None:
+        return False
+    one = stored.signer.certificate
+    return one.not_valid_before_utc <= now < one.not_valid_after_utc - life.urgent
 
 
 def _what_is_wrong(stored: Stored, names: Sequence[str], now: datetime, life: Life) -> str | None:

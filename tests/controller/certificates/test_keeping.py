@@ -86,6 +86,23 @@ def test_a_new_authority_is_trusted_for_a_while_before_it_signs_what_is_served(c
     assert accepts(cluster.trusted[0], cluster.leaf, cluster.now)
 
 
+def test_after_weeks_without_a_leader_the_authority_that_is_trusted_signs_before_it_is_replaced(
+    cluster: Cluster,
+) -> None:
+    keeper = cluster.keeper()
+    for _ in range(3):
+        cluster.later(days=61)
+        cluster.settle(keeper)
+    cluster.later(days=88)  # now the certificate ends soon, and the authority is due too
+    before, leaf = cluster.trusted[0], cluster.leaf
+
+    cluster.settle(cluster.keeper())
+
+    assert cluster.leaf != leaf
+    assert accepts(before, cluster.leaf, cluster.now)
+    assert len(read_certificates(cluster.trusted[0])) == 2
+
+
 def test_a_new_leader_sees_for_itself_that_an_authority_is_trusted_for_long_enough(cluster: Cluster) -> None:
     life = Life(renew_share=0.9, leaf=timedelta(days=365))
     cluster.later(days=40)
