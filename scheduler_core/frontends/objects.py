@@ -22,8 +22,8 @@ from scheduler_core.codec.documents import (
 from scheduler_core.codec.fields import subject_of
 from scheduler_core.codec.reserved import reserved_for
 from scheduler_core.dialects.mixins import pools as composite_pools
-from scheduler_core.frontends.pods import device_value
-from scheduler_core.frontends.pods.device_value import DeviceObject
+from scheduler_core.frontends.partitions import device_value
+from scheduler_core.frontends.partitions.device_value import DeviceObject
 from scheduler_core.model.claim import AllocatedClaim, Claim, ClaimRef, DeviceClass
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.composite import CompositeSlice

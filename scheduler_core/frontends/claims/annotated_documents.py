@@ -9,8 +9,8 @@ from functools import partial
 from scheduler_core.codec.documents import Document, decoded
 from scheduler_core.frontends.claims.annotated_claims import marks_of
 from scheduler_core.frontends.claims.claim_demands import Marks
+from scheduler_core.frontends.partitions.device_value import DeviceObject
 from scheduler_core.frontends.partitions.node_table import NodeTable, effective_table, node_table_of
-from scheduler_core.frontends.pods.device_value import DeviceObject
 from scheduler_core.frontends.pods.hints import GPU
 from scheduler_core.frontends.pods.placer import PodPlacer
 from scheduler_core.model.claim import ClaimRef

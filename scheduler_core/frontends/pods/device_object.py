@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from scheduler_core.codec.fields import Fields, subject_of
 from scheduler_core.frontends.annotations.errors import InvalidNode
+from scheduler_core.frontends.partitions.device_value import KIND, DeviceObject
 from scheduler_core.frontends.partitions.node_table import node_table_of
 from scheduler_core.frontends.pods.amounts import NAMES
-from scheduler_core.frontends.pods.device_value import KIND, DeviceObject
 from scheduler_core.frontends.pods.hints import GPU, TYPES
 from scheduler_core.frontends.pods.reported import ReportedDevice, ReportedVf, pool_of
 

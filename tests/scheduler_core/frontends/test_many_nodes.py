@@ -10,9 +10,9 @@ from scheduler_core.engine.policy.policies import FIRST_FIT
 from scheduler_core.frontends.claims.annotated_documents import claim_marks, node_tables
 from scheduler_core.frontends.claims.claim_demands import Marks
 from scheduler_core.frontends.claims.many_nodes import allocate_marked_somewhere, answer_without_allocation
+from scheduler_core.frontends.partitions.device_value import DeviceObject
 from scheduler_core.frontends.partitions.node_table import NodeTable, effective_table
 from scheduler_core.frontends.partitions.table import table_of
-from scheduler_core.frontends.pods.device_value import DeviceObject
 from scheduler_core.frontends.pods.hints import Joint
 from scheduler_core.frontends.pods.many_nodes import place_pods
 from scheduler_core.frontends.pods.placer import PodPlacer
