@@ -145,7 +145,7 @@ def test_each_policy_tells_how_far_it_is_and_the_line_is_removed(scenario, monke
 def test_ctrl_c_ends_the_command_and_its_processes_without_a_traceback():
     """The terminal ends once nobody has it open any more, so once the last process has ended."""
     ours, theirs = pty.openpty()
-    asked = ("simulate", "--add", "2=a100x2", "--mix", "mid", "--arrivals", "30000")
+    asked = ("simulate", "--add", "2=a100x2", "--mix", "mid", "--arrivals", "200000")
     command = subprocess.Popen(
         [str(Path(sys.executable).with_name("tangram")), *asked],
         stdout=subprocess.DEVNULL,
