@@ -83,7 +83,7 @@ class Locks:
         return HeldLock(self, name, subject, purpose, budget)
 
     def acquire(self, name: str, subject: str, purpose: str, budget: Budget | None) -> int:
-        """Take a lock until ``release``, as ``hold`` does; return what ``release`` needs."""
+        """Take a lock; return the descriptor that ``release`` gives it back by. Raises: as ``hold``."""
         descriptor = self._acquire(name, subject, purpose, budget or self._own_budget())
         self._holders[name] = _Holder(purpose, threading.get_ident(), subject, self.clock())
         return descriptor

@@ -12,7 +12,7 @@ from scheduler_core.model.claim import ClaimRef, ClaimUid
 
 
 class Attributed:
-    """A block whose errors and lines are one claim's; a generator would cost each claim twice as much."""
+    """The ``with`` block of ``attributed``. It is a class, since a generator takes twice as long."""
 
     __slots__ = ("_about", "_attempted", "_ref", "_uid")
 
@@ -34,9 +34,9 @@ class Attributed:
 
 
 def attributed(attempted: str, ref: ClaimRef, uid: ClaimUid | None) -> Attributed:
-    """Add the claim to every error and line of a ``with`` block, and what was attempted to hardware's errors.
+    """Return a ``with`` block that names the claim in its log lines and in the errors it raises.
 
-    HardwareError becomes HardwareFailed.
+    A HardwareError becomes a HardwareFailed, which also says what was attempted.
     """
     return Attributed(attempted, ref, uid)
 

@@ -32,7 +32,9 @@ class Preparation:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a preparation is to reach. Shape: ``record`` started, and resolved on ``node``; ``ahead`` its."""
+    """What a preparation is to reach. Shape: ``record`` started, and resolved on ``node``; ``ahead``
+    as in ``Preparation``.
+    """
 
     record: Record
     node: NodeSnapshot

@@ -37,7 +37,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The record of a completed claim. Shape: ``identity`` of its file; ``seal`` of its last line."""
+    """The record of a completed claim as it was last read.
+
+    Shape: ``identity`` of its file then, as ``files.identity``; ``seal`` the checksum of its last line.
+    """
 
     identity: tuple[int, ...]
     record: Record

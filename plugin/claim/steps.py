@@ -109,7 +109,7 @@ class ClaimSteps:
         return False
 
     def context_of(self, plan: Plan) -> Context:
-        """Return what the kinds of a plan's devices work with. Call with the locks of its hardware held."""
+        """Return the context in which a plan is carried out. The caller holds the locks of its hardware."""
         return self.context(plan.node, plan.record, plan.ahead)
 
     def refuse(self, plan: Plan, context: Context) -> None:
@@ -306,7 +306,7 @@ class ClaimSteps:
             return None
 
     def context(self, node: NodeSnapshot, record: Record, ahead: DriverParts | None = None) -> Context:
-        """Return what the kinds of a claim's devices work with. Shape: ``ahead`` as of ``Preparation``."""
+        """Return the context of a claim's devices. Shape: ``ahead`` as in ``Preparation``."""
 
         def others() -> list[Record]:
             return [one for one in self.store.census().holding if one.uid != record.uid]

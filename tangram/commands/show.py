@@ -103,7 +103,7 @@ def _check(options: Namespace) -> None:
 
 
 def _refuse_modes(options: Namespace) -> None:
-    """Refuse the options of GPUs where no node is described."""
+    """Refuse ``--gpu-modes`` and ``--compute-instances`` with slices that exist already. Raises: BadInput."""
     rule = "has no effect with --file and --cluster"
     for text in options.gpu_modes or ():
         raise bad_argument(node_options.GPU_MODES, text, rule)

@@ -9,7 +9,7 @@ from agent.node_options import POLICY, SHIPPED_BOARDS
 from tangram.face import Parser
 
 LABELS: Final = "--node-labels"
-_POLICIES: Final = ("Honor", "Prefer")
+POLICIES: Final = ("Honor", "Prefer")
 
 
 def add_partitions(parser: Parser) -> None:
@@ -22,7 +22,7 @@ def add_partitions(parser: Parser) -> None:
     parser.add_argument(
         "--partition-policy",
         type=str.capitalize,
-        choices=_POLICIES,
+        choices=POLICIES,
         help="Honor offers nothing that the table lacks; default: the Node's label, else Prefer",
     )
 

@@ -60,7 +60,7 @@ def run(shell: Shell) -> Run:
 
 @pytest.fixture
 def named(request: pytest.FixtureRequest, clone: Path) -> Callable[[str], list[Block]]:
-    """The blocks of a page that name this test."""
+    """Finds the blocks of commands of a page whose marker names this test."""
     name = f"tests/cluster/test_newcomer.py::{request.node.name}"
     return lambda page: [one for one in blocks_of(clone / page) if one.marker and name in one.marker.tests]
 
@@ -78,7 +78,7 @@ def bare_node(control: ClusterControl, node: str) -> str:
 
 @pytest.fixture
 def traces(bare_node: str, control: ClusterControl, run: Run) -> Callable[[], set[str]]:
-    """What of Tangram is in the cluster and on the node."""
+    """Lists everything of Tangram that is in the cluster and on the node now."""
     return lambda: traces_of(run, control.node_root(bare_node))
 
 

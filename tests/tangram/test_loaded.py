@@ -11,6 +11,8 @@ import pytest
 
 from agent.inventory.partitions import shipped_boards
 from agent.node_options import SHIPPED_BOARDS
+from scheduler_core.frontends.partitions.table import HONOR, PREFER
+from tangram.node_options.shown import POLICIES
 
 PROGRAM = """
 import sys
@@ -85,3 +87,7 @@ def test_a_command_does_not_load_what_it_does_not_use(
 
 def test_the_help_names_the_boards_whose_tables_are_shipped() -> None:
     assert shipped_boards() == SHIPPED_BOARDS
+
+
+def test_the_policies_of_partitions_that_can_be_chosen_are_those_that_are_understood() -> None:
+    assert POLICIES == (HONOR, PREFER)

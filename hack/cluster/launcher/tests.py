@@ -82,7 +82,7 @@ class Part:
 
     @property
     def has_clone(self) -> bool:
-        """Whether its tests start from a clone of the checkout: they need a node."""
+        """Whether its tests start from a clone of the checkout, which those of a newcomer do."""
         return MARKERS[self.version] == "cluster" and any(
             one.partition("::")[0] in _OF_A_NEWCOMER for one in self.arguments
         )
