@@ -6,6 +6,7 @@ so fields that this program does not know are written back as they were read.
 
 from kube_api.access import is_allowed
 from kube_api.api import KubeApi
+from kube_api.contexts import usual_namespace
 from kube_api.errors import (
     AlreadyExists,
     ApiError,
@@ -88,4 +89,5 @@ __all__ = [
     "WatchEvent",
     "Withheld",
     "is_allowed",
+    "usual_namespace",
 ]

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -54,14 +56,30 @@ class Kubeconfig:
         from kubernetes.config import load_kube_config  # noqa: PLC0415 - see kubernetes_parts
 
         configuration = _empty()
-        try:
+        with self._refusals():
             load_kube_config(self.files, context=self.context, client_configuration=configuration)
+        return configuration
+
+    def active_context(self) -> Mapping[str, Any]:
+        """Return the context that is used, as it is written, with its name. Raises: NotConfigured."""
+        from kubernetes.config.kube_config import (  # noqa: PLC0415 - see kubernetes_parts
+            KubeConfigLoader,
+            KubeConfigMerger,
+        )
+
+        with self._refusals():
+            found = KubeConfigLoader(KubeConfigMerger(self.files).config, self.context)
+            return dict(found.current_context)
+
+    @contextmanager
+    def _refusals(self) -> Iterator[None]:
+        try:
+            yield
         except _MALFORMED as problem:
             used = f"context {self.context} of " if self.context else ""
             raise NotConfigured(
                 f"cannot use {used}kubeconfig {self.files}: {_line(problem)}; correct it or name another"
             ) from problem
-        return configuration
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ No other module of the command names ``kube_api``. Every failure is raised as ``
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event
@@ -33,6 +33,7 @@ from kube_api import (
     Unavailable,
     Unreadable,
     Upserted,
+    usual_namespace,
 )
 from tangram.doctor.finding import ObjectRef
 from tangram.errors import BadInput, Unreachable
@@ -65,9 +66,9 @@ class _NotServed(Exception):
     """The server does not have the kind."""
 
 
-def connect(kubeconfig: Path | None, context: str | None) -> ReadCluster:
+def connect(kubeconfig: Path | None, context: str | None) -> ConnectedCluster:
     """Return the cluster of a kubeconfig; nothing is sent yet. Raises: BadInput."""
-    return ReadCluster(_api(kubeconfig, context, Limits()))
+    return ConnectedCluster(_api(kubeconfig, context, Limits()), lambda: usual_namespace(kubeconfig, context))
 
 
 def open_live(kubeconfig: Path | None, context: str | None) -> ChangedCluster:
@@ -135,6 +136,19 @@ class ReadCluster:
         """Return the server's answer to a GET of a path."""
         with _refusals():
             return self._api.raw_get(path)
+
+
+class ConnectedCluster(ReadCluster):
+    """A cluster whose objects are only read, and the namespace that a kubeconfig says."""
+
+    def __init__(self, api: KubeApi, namespace: Callable[[], str]) -> None:
+        super().__init__(api)
+        self._namespace = namespace
+
+    def usual_namespace(self) -> str:
+        """Return the namespace of the context, or of the pod that this program runs in."""
+        with _refusals():
+            return self._namespace()
 
 
 class MendedCluster(ReadCluster):

@@ -38,15 +38,17 @@ class Question:
 
 
 def read_question(options: Namespace, face: Face) -> Question:
-    """Read what ``--cluster --claim NS/NAME`` is about.
+    """Read what ``--cluster --claim [NS/]NAME`` is about.
 
     Shape: nodes are the one that the claim is allocated on, else all that have devices.
     Raises: BadInput.
     """
-    namespace, slash, name = (options.claim or "").partition("/")
-    if not slash or not namespace or not name or "/" in name:
-        raise bad_argument("--claim", options.claim, "must be NAMESPACE/NAME, and is needed with --cluster")
+    *before, name = (options.claim or "").split("/")
+    if not name or before == [""] or len(before) > 1:
+        rule = "must be NAME or NAMESPACE/NAME, and is needed with --cluster"
+        raise bad_argument("--claim", options.claim, rule)
     cluster = face.connect(options.kubeconfig, options.context)
+    namespace = before[0] if before else cluster.usual_namespace()
     claim = cluster.get("ResourceClaim", name, namespace)
     held = decode_allocated_claim(claim)
     objects = read_objects(

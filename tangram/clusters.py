@@ -19,5 +19,13 @@ class ClusterReader(Protocol):
         ...
 
 
-Connect = Callable[[Path | None, str | None], ClusterReader]
+class ConnectedCluster(ClusterReader, Protocol):
+    """An API server that was found by a kubeconfig, or from within a pod."""
+
+    def usual_namespace(self) -> str:
+        """Return the namespace of questions that name none, the same as kubectl's. Raises: BadInput."""
+        ...
+
+
+Connect = Callable[[Path | None, str | None], ConnectedCluster]
 """Finds the API server of a kubeconfig and context, the usual ones where they are None. Raises: BadInput."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from controller.api import Cluster as FollowedCluster
     from plugin.kubelet.server import Running
     from plugin.options import Options
-    from tangram.clusters import ClusterReader
+    from tangram.clusters import ConnectedCluster
     from tangram.doctor.ports import MendableCluster
     from tangram.face import Face, Subparsers
     from tangram.live_cluster import LiveCluster
@@ -88,7 +88,7 @@ def serve(machine: Machine, options: Options, claims: Path) -> Running:
     return start(driver, ClaimDirectory(claims), options)
 
 
-def connect(kubeconfig: Path | None, context: str | None) -> ClusterReader:
+def connect(kubeconfig: Path | None, context: str | None) -> ConnectedCluster:
     """Return the cluster of a kubeconfig; nothing is sent yet. Raises: BadInput."""
     from tangram.api import connect as connected
 

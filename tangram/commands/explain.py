@@ -61,7 +61,9 @@ def add(parsers: Subparsers) -> None:
         metavar="NODE|DEVICE",
         help="explain this node or device alone; a device as NAME, or POOL/NAME where several pools have it",
     )
-    parser.add_argument("--claim", metavar="NS/NAME", help="with --cluster: the claim, pending or allocated")
+    parser.add_argument(
+        "--claim", metavar="[NS/]NAME", help="with --cluster: the claim, pending or allocated"
+    )
 
 
 def _run(options: Namespace, face: Face) -> int:

@@ -30,12 +30,15 @@ def add_pod(parser: Parser) -> None:
         help="a pod of a running cluster: what the controller gives it now, or why nothing; or a claim: "
         "why it has its devices, or none; both take --kubeconfig and --context too",
     )
-    told = "the namespace of pod/NAME or claim/NAME; default: the one called default"
+    told = (
+        "the namespace of pod/NAME or claim/NAME; default: that of the kubeconfig's context, "
+        "in a pod the pod's own, else the one called default"
+    )
     parser.add_argument("-n", "--namespace", metavar="NAME", help=told)
 
 
 def take_claim(options: Namespace) -> None:
-    """Understand ``claim/NAME`` as ``--cluster --claim NAMESPACE/NAME``. Raises: BadInput."""
+    """Understand ``claim/NAME`` as ``--cluster --claim [NAMESPACE/]NAME``. Raises: BadInput."""
     kind, _, name = str(options.subject or "").partition("/")
     if kind not in _CLAIMS:
         return
@@ -46,7 +49,8 @@ def take_claim(options: Namespace) -> None:
         raise bad_argument(
             "explain", options.subject, "must be claim/NAME; name its namespace by --namespace"
         )
-    options.cluster, options.claim = True, f"{options.namespace or 'default'}/{name}"
+    options.cluster = True
+    options.claim = f"{options.namespace}/{name}" if options.namespace else name
     options.subject = options.namespace = None
 
 
@@ -59,7 +63,7 @@ def explain_pod(options: Namespace, face: Face) -> int:
 
     name = _name(options)
     cluster = face.connect(options.kubeconfig, options.context)
-    pod = read_pod(cluster.get("Pod", name, options.namespace or "default"))
+    pod = read_pod(cluster.get("Pod", name, options.namespace or cluster.usual_namespace()))
     if pod.is_over or pod.is_leaving:
         raise BadInput(f"pod {pod.ref} has ended or is being deleted: it gets no devices any more")
     coordinator = read_controlled(cluster, driver_of(options), time.time())

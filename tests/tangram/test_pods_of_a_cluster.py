@@ -4,67 +4,30 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from claims_at_server import Server, claim, device_class, machine, node, pod
+from claims_at_server import machine, node, pod
+from claims_at_server.reader import ask, read_world
 from claims_at_server.world import World
 
-import tangram.api
-from controller.run.coordinator import Patience
 from scheduler_core.model.ownership import AMOUNTS, CLAIM, CONDITION
-from tangram.errors import BadInput
 
 Run = Callable[..., Any]
 _LATER = "2026-06-01T00:00:00Z"
 _OTHER_GATE = {"name": "example.com/quota"}
 
 
-class Reader:
-    """The objects of a made-up server, as the command reads them."""
-
-    def __init__(self, server: Server) -> None:
-        self.server = server
-
-    def list(self, kind: str, fields: str = "") -> tuple[Mapping[str, Any], ...]:
-        found = tuple(self.server.objects.get(kind, {}).values())
-        if fields:
-            key, _, value = fields.partition("=")
-            assert key == "spec.driver"
-            found = tuple(one for one in found if one["spec"]["driver"] == value)
-        return found
-
-    def get(self, kind: str, name: str, namespace: str) -> Mapping[str, Any]:
-        found = self.server.objects.get(kind, {}).get(name)
-        if found is None or found["metadata"]["namespace"] != namespace:
-            raise BadInput(f"{kind} {namespace}/{name} not found")
-        return found
-
-
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     """Two nodes of two GPUs, and commands that read them."""
-    made = World(Patience(bind_s=1e9))
-    for kind in ("gpu", "half"):
-        made.server.put("DeviceClass", device_class(kind))
-    made.add_nodes("node-a", "node-b")
-    made.watch()
-    made.pass_time(0)
-    made.pass_time(3)
-    monkeypatch.setattr(tangram.api, "connect", lambda file, context: Reader(made.server))
-    return made
+    return read_world(monkeypatch)
 
 
 @pytest.fixture
 def run(tangram: Run) -> Run:
     return tangram
-
-
-def ask(world: World, name: str, kind: str = "gpu", count: int = 1, **options: Any) -> None:
-    """Make a claim and a pod of its name."""
-    world.server.put("ResourceClaim", claim(name, kind, count))
-    world.server.put("Pod", pod(name, name, **options))
 
 
 def told(world: World, name: str) -> str:
@@ -371,29 +334,3 @@ def test_all_namespaces_are_the_default_and_exclude_one(world: World, run: Run) 
 
     assert run("pending", "-A").out == run("pending").out
     assert run("pending", "-A", "-n", "x").status == 2
-
-
-@pytest.mark.parametrize("subject", ["claim/first", "resourceclaim/first"])
-def test_a_claim_is_named_as_kubectl_names_it(world: World, run: Run, subject: str) -> None:
-    ask(world, "first")
-
-    named = run("explain", subject, "-n", "default", "--json")
-
-    assert "default/first" in named.out + named.err
-    assert named == run("explain", "--cluster", "--claim", "default/first", "--json")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (("claim/",), "explain: 'claim/': must be claim/NAME"),
-        (("claim/a/b",), "must be claim/NAME; name its namespace by --namespace"),
-        (("claim/a", "--cluster"), "--cluster: has no effect with claim/NAME"),
-        (("node/a",), "must be pod/NAME or claim/NAME"),
-    ],
-)
-def test_what_is_no_claim_and_no_pod_is_one_message(run: Run, arguments: tuple[str, ...], told: str) -> None:
-    answer = run("explain", *arguments)
-
-    assert answer.status == 2
-    assert told in answer.err

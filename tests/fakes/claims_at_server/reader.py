@@ -1,0 +1,58 @@
+"""Commands that read the objects of a made-up server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+import tangram.api
+from claims_at_server import Server, claim, device_class, pod
+from claims_at_server.world import World
+from controller.run.coordinator import Patience
+from tangram.errors import BadInput
+
+
+class Reader:
+    """The objects of a made-up server, as a command reads them. Shape: a context is its namespace."""
+
+    def __init__(self, server: Server, context: str | None) -> None:
+        self.server = server
+        self.context = context
+
+    def usual_namespace(self) -> str:
+        return self.context or "default"
+
+    def list(self, kind: str, fields: str = "") -> tuple[Mapping[str, Any], ...]:
+        found = tuple(self.server.objects.get(kind, {}).values())
+        if fields:
+            key, _, value = fields.partition("=")
+            assert key == "spec.driver"
+            found = tuple(one for one in found if one["spec"]["driver"] == value)
+        return found
+
+    def get(self, kind: str, name: str, namespace: str) -> Mapping[str, Any]:
+        found = self.server.objects.get(kind, {}).get(name)
+        if found is None or found["metadata"]["namespace"] != namespace:
+            raise BadInput(f"{kind} {namespace}/{name} not found")
+        return found
+
+
+def read_world(monkeypatch: pytest.MonkeyPatch) -> World:
+    """Return two nodes of two GPUs, which commands read from now on."""
+    made = World(Patience(bind_s=1e9))
+    for kind in ("gpu", "half"):
+        made.server.put("DeviceClass", device_class(kind))
+    made.add_nodes("node-a", "node-b")
+    made.watch()
+    made.pass_time(0)
+    made.pass_time(3)
+    monkeypatch.setattr(tangram.api, "connect", lambda file, context: Reader(made.server, context))
+    return made
+
+
+def ask(world: World, name: str, kind: str = "gpu", count: int = 1, **options: Any) -> None:
+    """Make a claim and a pod of its name."""
+    world.server.put("ResourceClaim", claim(name, kind, count))
+    world.server.put("Pod", pod(name, name, **options))
