@@ -15,13 +15,14 @@ from launcher.client import ClusterControl
 from story import DRIVER
 
 from controller.api import POD_GROUPS
-from kube_api import DEVICE_CLASSES, PODS, RESOURCE_CLAIMS, KubeApi, NotFound
+from kube_api import DEVICE_CLASSES, PODS, RESOURCE_CLAIMS, KubeApi, Limits, NotFound
 from scheduler_core.model.ownership import CONDITION, GATE
 
 pytestmark = pytest.mark.layout
 OF_PLUGINS, _, OF_SERVER = POD_GROUPS
 PIECE = "piece-of-a-gpu"
 KOORDINATOR = "gang.scheduling.koordinator.sh"
+HEARD_S = 2 * Limits().watch_longest_delay_s  # a kind that the server lacked is asked for that seldom
 
 
 @pytest.fixture(scope="module")
@@ -215,6 +216,7 @@ def in_group(one: Document, how: str, minimum: int) -> Document:
     return one
 
 
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize("how", ["annotation", "label"])
 def test_the_annotation_of_koordinator_and_the_label_of_scheduler_plugins_hold_pods_until_all_are_there(
     fleet: Fleet, how: str
@@ -224,7 +226,7 @@ def test_the_annotation_of_koordinator_and_the_label_of_scheduler_plugins_hold_p
     for name in "ab":
         claim(fleet, name)
     create(fleet, in_group(pod(fleet, "a"), how, 2))
-    eventually(lambda: "1 of the 2 members" in told(fleet, "a"), "the first member waits for the other")
+    eventually(lambda: "1 of the 2 members" in told(fleet, "a"), "the first waits for the other", HEARD_S)
     assert fleet.devices_of("a") == []
     create(fleet, in_group(pod(fleet, "b"), how, 2))
     eventually(lambda: all_bound(fleet, *"ab"), "both are bound", 60)

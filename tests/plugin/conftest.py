@@ -13,6 +13,7 @@ import pytest
 import shared_nvswitch
 from devices_of_kinds import ON_DEMAND, allocated_device, left_of_nics
 from shared_nvswitch import shared_node
+from slow_daemons import with_slow_daemons
 from told_cluster import Cluster
 
 from agent.hardware.nics.links import Link
@@ -229,7 +230,7 @@ def devices_of(machine: Machine, node: str) -> NodeDevices:
 
 
 def machine_of(simulated: SimulatedMachine) -> Machine:
-    return simulated_hardware(simulated)
+    return with_slow_daemons(simulated_hardware(simulated))
 
 
 ALL_MODES = GpuModes(ModesOfGpu(shared=100, mps=100))

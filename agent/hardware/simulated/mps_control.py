@@ -33,9 +33,14 @@ class Daemon:
         self.log = f"{log}/control.log"
         self.percentage = 100.0
         self.limits: dict[str, str] = {}
+        self.folder = os.open(pipe, os.O_RDONLY | os.O_DIRECTORY)
 
     def serve(self) -> None:
-        """Answer until it is told to quit, or its folder is gone with the simulated machine."""
+        """Answer until it is told to quit, or its folder is gone with the simulated machine.
+
+        Its file is looked for in the folder that it began in: after a reboot, another daemon may have a
+        folder of that path.
+        """
         import select  # noqa: PLC0415 - only the daemon needs them, and it starts once
         import signal  # noqa: PLC0415
 
@@ -47,13 +52,21 @@ class Daemon:
             listening = [_listening(f"{self.pipe}/{name}") for name in ("control_privileged", "control")]
             os.chmod(f"{self.pipe}/control", 0o666)  # noqa: S103 - as NVIDIA's: for all users
             self.note(f"Starting control daemon using socket {self.pipe}/control")
-            while os.path.exists(pid_file):
+            while self._has_file():
                 for found in select.select(listening, [], [], _LOOK_S)[0]:
                     if not self._answer(found):
                         return
         finally:
-            self.note("Exit")
-            _remove(pid_file)
+            if self._has_file():
+                self.note("Exit")
+                _remove(_PID_FILE, self.folder)
+
+    def _has_file(self) -> bool:
+        try:
+            os.stat(_PID_FILE, dir_fd=self.folder)
+        except FileNotFoundError:
+            return False
+        return True
 
     def note(self, text: str) -> None:
         """Add a line to the log, if its folder is still there."""
@@ -162,9 +175,9 @@ def _listening(path: str) -> socket.socket:
     return found
 
 
-def _remove(path: str) -> None:
+def _remove(path: str, folder: int | None = None) -> None:
     try:
-        os.unlink(path)
+        os.unlink(path, dir_fd=folder)
     except FileNotFoundError:
         return
 

@@ -15,6 +15,7 @@ import pytest
 from agent.hardware.errors import HardwareFault, InvalidArgument, NotFound, TimedOut
 from agent.hardware.mps.adapter import MpsProgram
 from agent.hardware.mps.ports import MpsLimits, daemon_name
+from agent.hardware.mps.processes import is_daemon
 from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node
 
@@ -246,3 +247,18 @@ def test_a_reboot_leaves_neither_a_daemon_nor_its_folder(
 
     assert mps.names() == ()
     assert not mps.is_running(name)
+
+
+def test_a_daemon_of_before_a_reboot_leaves_the_files_of_the_next_one_alone(
+    mps: MpsProgram, name: str, uuid: str, machine: SimulatedMachine
+) -> None:
+    mps.start_daemon(name, uuid)
+    old = pid_of(mps, name)
+    machine.reboot()
+
+    mps.start_daemon(name, uuid)
+
+    while is_daemon(Path("/proc"), old, mps.folders(name).pipe):  # it looks for its file now and then
+        pass
+    assert mps.is_running(name)
+    assert mps.answers(name)

@@ -26,6 +26,7 @@ from typing import Any
 
 from devices_of_kinds import EXAMPLES, ON_DEMAND, STATIC, VF_ON_DEMAND, allocated_device, told
 from kept_descriptions import keep_descriptions
+from slow_daemons import with_slow_daemons
 
 from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Machine
@@ -171,7 +172,7 @@ def run(folder: Path, deed: str, kind: str, step: int, tell: Callable[[str], Non
     deed, _, _ = deed.partition("+")
     steps = Steps(options, step, tell)
     simulated.kernel = steps.watched_kernel(simulated.kernel)
-    machine = steps.watched(simulated_hardware(simulated))
+    machine = steps.watched(with_slow_daemons(simulated_hardware(simulated)))
     later = itertools.count(step=ASK_S)
     clock = (lambda: next(later)) if deed == "look-long" else time.monotonic
     driver = assemble(machine, options, clock=clock, sleep=time.sleep)
