@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from daemon import documents
-from daemon.documents import MAX_BYTES, NotReadable
+from daemon.document import MAX_BYTES, NotReadable
 from scheduler_core.codec.documents import Document
 from tangram.errors import BadInput
 from tangram.program.progress import reading

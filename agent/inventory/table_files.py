@@ -13,7 +13,7 @@ from pathlib import Path
 from agent.inventory.model import LinkedGpus
 from agent.inventory.partitions import shipped_boards, shipped_table
 from daemon import documents
-from daemon.documents import Document, NotReadable
+from daemon.document import Document, NotReadable
 from scheduler_core.base.errors import CoreError, message
 from scheduler_core.frontends.partitions.node_table import node_table_of
 from scheduler_core.frontends.partitions.table import HONOR, PREFER, PartitionTable, table_of

@@ -14,7 +14,7 @@ from agent.policy.model import InvalidPolicy, Policy
 from agent.policy.places import line_of
 from agent.policy.reading import read_policy
 from daemon import documents
-from daemon.documents import NotReadable
+from daemon.document import NotReadable
 from daemon.opened import opened
 from scheduler_core.base.errors import message
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from daemon import documents
-from daemon.documents import MAX_BYTES, NotReadable
+from daemon.document import MAX_BYTES, NotReadable
 from plugin.base.errors import ClaimUnreadable, ClaimUnusable
 from scheduler_core.codec.members import Members
 from scheduler_core.model.claim import ClaimRef

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from daemon import documents
-from daemon.documents import MAX_BYTES, Document, NotReadable
+from daemon.document import MAX_BYTES, Document, NotReadable
 from daemon.opened import opened
 from tangram.errors import BadInput
 

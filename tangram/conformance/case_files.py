@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon import documents
-from daemon.documents import NotReadable
+from daemon.document import NotReadable
 from tangram.errors import BadInput
 
 

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final
 
-import yaml
 from rich.console import Console, RenderableType
 from rich.text import Text
 
@@ -103,6 +102,8 @@ class Output:
 
 def yaml_text(documents: Iterable[object]) -> str:
     """Return values, such as API objects, as one YAML stream, keys in their own order."""
+    import yaml  # pictures need none
+
     return yaml.dump_all(
         [plain(document) for document in documents],
         Dumper=yaml.CSafeDumper,

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.documents import MAX_BYTES, NotReadable, _without_duplicates, decode, documents, read_bytes
+from daemon.document import MAX_BYTES, NotReadable
+from daemon.documents import _without_duplicates, decode, documents, read_bytes
 
 TEN = ", ".join
 ALIASES = "\n".join(

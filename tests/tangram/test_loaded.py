@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from agent.inventory.partitions import shipped_boards
 from agent.node_options import SHIPPED_BOARDS
@@ -54,7 +54,7 @@ def slices(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "metadata": {"name": "gpu"},
         "spec": {"selectors": [selector]},
     }
-    file.write_text("\n".join(f"---\n{json.dumps(one)}" for one in (slice_, claim, class_)))
+    file.write_text(yaml.safe_dump_all((slice_, claim, class_), width=1000))
     return file
 
 
@@ -63,9 +63,9 @@ def slices(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         (["--version"], {MACHINES, CLUSTERS, CEL_TYPES, "yaml", "rich"}),
         (["--help"], {MACHINES, CLUSTERS, CEL_TYPES, "yaml"}),
-        (["show", "-f"], {MACHINES, CLUSTERS, CEL_TYPES, "scheduler_core.books.matrix"}),
-        (["top", "-f"], {MACHINES, CLUSTERS, CEL_TYPES}),
-        (["explain", "-f"], {MACHINES, CLUSTERS, CEL_TYPES}),
+        (["show", "-f"], {MACHINES, CLUSTERS, CEL_TYPES, "yaml", "scheduler_core.books.matrix"}),
+        (["top", "-f"], {MACHINES, CLUSTERS, CEL_TYPES, "yaml"}),
+        (["explain", "-f"], {MACHINES, CLUSTERS, CEL_TYPES, "yaml"}),
     ],
     ids=lambda one: " ".join(one) if isinstance(one, list) else "",
 )

@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from agent.hardware.simulated import SimulatedMachine, load_node, shipped_nodes
+from daemon.document import MAX_DEPTH
+from daemon.yaml_text.lines import documents_of_lines
 from scheduler_core.base.limits import COMPOSITE_ITEMS_BELOW, DEVICES_WITH_COUNTERS
 from tangram.__main__ import main
 
@@ -224,3 +227,12 @@ def test_what_goes_into_a_pipe_is_not_wrapped(tangram, shipped):
     (sentence,) = [line for line in answer.out.splitlines() if line.startswith("left out: ")]
     assert len(sentence) > 120
     assert sentence.endswith("if the node has such devices")
+
+
+@pytest.mark.parametrize("form", ["composite", "v1", "v1-1.34"])
+def test_slices_as_they_are_printed_are_read_without_a_parser_of_yaml(tangram, form):
+    text = tangram("show", "--node", "dgx-a100", "--as", form).out
+
+    built = documents_of_lines(text, MAX_DEPTH)
+
+    assert [one.content for one in built] == list(yaml.load_all(text, yaml.CSafeLoader))

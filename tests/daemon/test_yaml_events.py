@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon import documents as reader
-from daemon.documents import MAX_DEPTH, MAX_VALUES, NotReadable, documents
-from daemon.plain_yaml import plain_documents
+from daemon.document import MAX_DEPTH, MAX_VALUES, NotReadable
+from daemon.documents import documents
+from daemon.yaml_text import full
+from daemon.yaml_text.events import plain_documents
 
 SCALARS = st.one_of(
     st.none(),
@@ -65,14 +67,16 @@ def read(text: str) -> Any:
 
 
 def built(text: str) -> Any:
-    return plain_documents(reader._Loader(text), MAX_DEPTH, MAX_VALUES, None)
+    return plain_documents(full._Loader(text), MAX_DEPTH, MAX_VALUES, None)
 
 
 def both(text: str) -> tuple[Any, Any]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reader, "plain_documents", lambda *_: None)
+        patch.setattr(reader, "documents_of_lines", lambda *_: None)
+        fast = read(text)
+        patch.setattr(full, "plain_documents", lambda *_: None)
         slow = read(text)
-    return read(text), slow
+    return fast, slow
 
 
 @given(values=st.lists(VALUES, min_size=1, max_size=3), flow=st.sampled_from([None, True, False]))
@@ -120,14 +124,14 @@ def test_unusual_yaml_is_left_to_the_full_parser(text: str) -> None:
 
 
 def test_more_values_than_the_limit_are_left_to_all_of_yaml() -> None:
-    assert plain_documents(reader._Loader("[a, b, c]"), MAX_DEPTH, 3, None) is None
+    assert plain_documents(full._Loader("[a, b, c]"), MAX_DEPTH, 3, None) is None
 
 
 def test_progress_is_told_in_characters_of_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("daemon.plain_yaml._EVENTS", 10)
+    monkeypatch.setattr("daemon.yaml_text.events._EVENTS", 10)
     told: list[int] = []
 
-    list(documents("x.yaml", "- a\n" * 100, told.append))
+    list(documents("x.yaml", "- a\n" * 99 + "- [a]\n", told.append))
 
     assert told == sorted(told)
     assert len(told) == 10

@@ -13,17 +13,13 @@ from typing import Any, Final
 
 import yaml
 
-Progress = Callable[[int], None]
-"""Is told now and then how many characters of a text have been read."""
+from daemon.document import Progress
+from daemon.yaml_text.unusual import Unusual
 
 _TEXT: Final = "tag:yaml.org,2002:str"
 _MERGE: Final = "tag:yaml.org,2002:merge"
 _EVENTS: Final = 50_000  # between two calls of a Progress: some tenths of a second
 _NONE: Final = object()
-
-
-class _Unusual(Exception):
-    """The text has something that only the full loader reads, such as an alias."""
 
 
 def plain_documents(
@@ -32,7 +28,7 @@ def plain_documents(
     """Return the line and the value of every document that is not empty, None for an unusual text."""
     try:
         return _Builder(loader, max_depth, max_values).documents(progress)
-    except (_Unusual, yaml.YAMLError, ValueError, ArithmeticError):
+    except (Unusual, yaml.YAMLError, ValueError, ArithmeticError):
         return None
     finally:
         loader.dispose()
@@ -55,7 +51,7 @@ class _Builder:
         self._outer: list[tuple[Any, str | None]] = []
 
     def documents(self, progress: Progress | None) -> list[tuple[int, Any]]:
-        """Return the documents. Raises: _Unusual, yaml.YAMLError."""
+        """Return the documents. Raises: Unusual, yaml.YAMLError."""
         found = list[tuple[int, Any]]()
         count, line, before = 0, 0, 0
         next_event, steps = self._loader.get_event, self._steps()
@@ -70,11 +66,11 @@ class _Builder:
                 self._around, line, before = [], 0, count
             elif kind is yaml.DocumentEndEvent:
                 if count - before > self._max_values:
-                    raise _Unusual
+                    raise Unusual
                 if self._around[0] is not None:
                     found.append((line, self._around[0]))
             elif kind is not yaml.StreamStartEvent:
-                raise _Unusual
+                raise Unusual
         return found
 
     def _steps(self) -> Mapping[type[Any], Callable[[Any], None]]:
@@ -89,7 +85,7 @@ class _Builder:
 
     def _take_scalar(self, event: Any) -> None:
         if event.anchor is not None or event.tag is not None:
-            raise _Unusual
+            raise Unusual
         value = event.value
         if event.implicit[0]:
             value = self._known.get(value, _NONE)
@@ -105,7 +101,7 @@ class _Builder:
 
     def _open(self, collection: Any, event: Any) -> None:
         if event.anchor is not None or event.tag is not None or len(self._outer) >= self._max_depth:
-            raise _Unusual
+            raise Unusual
         self._outer.append((self._around, self._key))
         self._around, self._key = collection, None
 
@@ -124,18 +120,18 @@ class _Builder:
         elif type(value) is str and value not in self._around:
             self._key = value
         else:
-            raise _Unusual
+            raise Unusual
 
     def _scalar(self, event: Any) -> Any:
         """Return the value of a scalar without quotes, and keep it."""
         tag = self._loader.resolve(yaml.ScalarNode, event.value, event.implicit)
         if tag == _MERGE:
-            raise _Unusual
+            raise Unusual
         value = event.value
         if tag != _TEXT:
             node = yaml.ScalarNode(tag, event.value, event.start_mark, event.end_mark)
             value = self._loader.construct_object(node, deep=True)
         if isinstance(value, float) and not isfinite(value):
-            raise _Unusual
+            raise Unusual
         self._known[event.value] = value
         return value

@@ -1,0 +1,1 @@
+"""YAML: line by line where nothing is unusual, else with a parser."""
