@@ -17,7 +17,7 @@ from typing import Any, Final, Self, TypeVar
 
 from kube_api.caller import Caller
 from kube_api.calls import Call, Selection, on_object, once
-from kube_api.decoding import read_object, read_text
+from kube_api.decoding import Reader, read_object, read_text
 from kube_api.documents import ask_deletion, ask_document, ask_object, ask_stored
 from kube_api.errors import Conflict, NotFound
 from kube_api.listing import list_all
@@ -108,6 +108,23 @@ class KubeApi:
         selection = _selection(resource, namespace, label_selector, field_selector)
         return list_all(self._caller, selection, page, _whole)
 
+    def list_kept(
+        self,
+        resource: Resource,
+        keep: Callable[[Object], V],
+        field_selector: str = "",
+        page: int = _PAGE,
+        *,
+        as_text: bool = False,
+    ) -> Listing[V]:
+        """Read all objects of a kind; only what ``keep`` gives for each stays in memory, and one page.
+
+        Shape:  ``as_text``: ``keep`` gets objects with their text in the place of a document.
+        Raises: ApiError.
+        """
+        selection = _selection(resource, None, "", field_selector)
+        return list_all(self._caller, selection, page, keep, read=_reader(as_text=as_text))
+
     def watch(
         self,
         resource: Resource,
@@ -125,6 +142,19 @@ class KubeApi:
         """
         selection = _selection(resource, namespace, label_selector, field_selector)
         return Watch(self._caller, selection, page, _whole, stop).events()
+
+    def watch_kept(
+        self,
+        resource: Resource,
+        keep: Callable[[Object], V],
+        page: int = _PAGE,
+        *,
+        as_text: bool = False,
+        stop: Event,
+    ) -> Iterator[WatchEvent[V]]:
+        """Yield what ``watch`` does, of each object what ``keep`` gives, as ``list_kept`` does."""
+        selection = _selection(resource, None, "", "")
+        return Watch(self._caller, selection, page, keep, stop, read=_reader(as_text=as_text)).events()
 
     def follow(
         self,
@@ -147,7 +177,7 @@ class KubeApi:
         Raises: Invalid for selectors that cannot be right; every other failure is a Disconnected.
         """
         selection = _selection(resource, namespace, label_selector, field_selector)
-        read = read_text if as_text else read_object
+        read = _reader(as_text=as_text)
         for event in Watch(self._caller, selection, page, store.entry, stop, read=read).events():
             changed = store.take(event)
             yield event if isinstance(event, Unreadable | Disconnected) else changed
@@ -282,6 +312,10 @@ class KubeApi:
 
 def _whole(found: Object) -> Object:
     return found
+
+
+def _reader(*, as_text: bool) -> Reader:
+    return read_text if as_text else read_object
 
 
 def _selection(

@@ -56,18 +56,36 @@ def _read(
     following, seen = "", {""}
     while True:
         call = selection.call("list", **{"limit": str(page or ""), "continue": following})
-        found = _decoded(call, caller.send(call, attempts))
-        for one in read_items(found, selection.resource, read):
-            if isinstance(one, Unreadable):
-                unreadable.append(one)
-            else:
-                items.append(keep(one))
-        following = found.following
+        version, following = _read_page(caller, call, keep, items, unreadable, attempts=attempts, read=read)
         if not following:
-            return Listing(tuple(items), found.resource_version, tuple(unreadable))
+            return Listing(tuple(items), version, tuple(unreadable))
         if following in seen:
             raise not_as_promised(call, "it repeats an earlier continue token, so the list would never end")
         seen.add(following)
+
+
+def _read_page(
+    caller: Caller,
+    call: Call,
+    keep: Callable[[Object], T],
+    items: list[T],
+    unreadable: list[Unreadable],
+    *,
+    attempts: int | None,
+    read: Reader,
+) -> tuple[str, str]:
+    """Add what a page has; return its version and the token of the next one.
+
+    The page is let go at the end, so that there is never more than one.
+    """
+    assert call.resource is not None
+    found = _decoded(call, caller.send(call, attempts))
+    for one in read_items(found, call.resource, read):
+        if isinstance(one, Unreadable):
+            unreadable.append(one)
+        else:
+            items.append(keep(one))
+    return found.resource_version, found.following
 
 
 def _decoded(call: Call, body: bytes) -> Page:

@@ -5,7 +5,7 @@ No other module of the command names ``kube_api``. Every failure is raised as ``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event
@@ -27,6 +27,7 @@ from kube_api import (
     KubeApiError,
     Limits,
     NotFound,
+    Object,
     Removed,
     Resource,
     Synced,
@@ -35,6 +36,7 @@ from kube_api import (
     Upserted,
     usual_namespace,
 )
+from tangram.clusters import Reading, V
 from tangram.doctor.finding import ObjectRef
 from tangram.errors import BadInput, Unreachable
 from tangram.live_cluster import ClusterEvent, Listed, Told, Unheard
@@ -59,11 +61,9 @@ _POD_GROUPS: Final = tuple(
     for version in ("scheduling.x-k8s.io/v1alpha1", "scheduling.k8s.io/v1alpha2", "scheduling.k8s.io/v1beta1")
 )
 _OPTIONAL: Final = (_RESOURCE_CLASSES, _POOLS, *_POD_GROUPS)  # a cluster need not know them
+_PAGE: Final = 500
+_SMALL_PAGE: Final = 100  # of slices, which are large: 100 of them are 5 MB
 _UNHURRIED: Final = Limits(calls_per_s=2000, burst=2000)  # so that a benchmark never waits for its own client
-
-
-class _NotServed(Exception):
-    """The server does not have the kind."""
 
 
 def connect(kubeconfig: Path | None, context: str | None) -> ConnectedCluster:
@@ -105,27 +105,30 @@ class ReadCluster:
 
     def list(self, kind: str, fields: str = "") -> tuple[Mapping[str, Any], ...]:
         """Return the objects of a kind that a field selector matches; none of a kind that need not exist."""
+        return self.read(kind, _AS_IT_IS, fields)
+
+    def read(self, kind: str, reading: Reading[V], fields: str = "") -> tuple[V, ...]:
+        """Return what is read of each object of a kind, as ``list`` does. One page is in memory at a time."""
         if kind != "PodGroup":
-            with suppress(_NotServed):
-                return tuple(self._listed(_RESOURCES[kind], fields))
-            return ()
-        found: dict[str, Mapping[str, Any]] = {}  # one object is served in several versions
+            return tuple(found for _, found in self._read(_RESOURCES[kind], reading, fields))
+        found: dict[str, V] = {}  # one object is served in several versions
         for resource in _POD_GROUPS:
-            with suppress(_NotServed):
-                found |= {one["metadata"]["uid"]: one for one in self._listed(resource, fields)}
+            found |= dict(self._read(resource, reading, fields))
         return tuple(found.values())
 
-    def _listed(self, resource: Resource, fields: str) -> Iterator[Mapping[str, Any]]:
+    def _read(self, resource: Resource, reading: Reading[V], fields: str) -> Sequence[tuple[str, V]]:
+        """Return UID and content of objects, nothing of a kind that need not exist. Raises: BadInput."""
+        keep, as_text = _keeping(reading)
         with _refusals():
             try:
-                found = self._api.list(resource, field_selector=fields)
-            except NotFound as error:
+                found = self._api.list_kept(resource, keep, fields, _page(resource), as_text=as_text)
+            except NotFound:
                 if resource in _OPTIONAL:
-                    raise _NotServed from error
+                    return ()
                 raise
         for unreadable in found.unreadable:
             complain(f"{resource.kind} {unreadable}; it is left out")
-        yield from (one.document for one in found.items)
+        return found.items
 
     def get(self, kind: str, name: str, namespace: str) -> Mapping[str, Any]:
         """Return one object."""
@@ -199,18 +202,41 @@ class ChangedCluster(ReadCluster):
                 case Disconnected() | Unreadable():
                     continue  # the watch connects again by itself; the caller has a time limit
 
-    def events(self, kind: str, stop: Event) -> Iterator[ClusterEvent]:
+    def events(self, kind: str, reading: Reading[V], stop: Event) -> Iterator[ClusterEvent[V]]:
         """Yield the objects of a kind, then each change; a broken watch is told and connects again."""
+        keep, as_text = _keeping(reading)
+        watched = self._api.watch_kept(
+            _RESOURCES[kind], keep, _page(_RESOURCES[kind]), as_text=as_text, stop=stop
+        )
         with _refusals():
-            for change in self._api.watch(_RESOURCES[kind], None, "", "", stop=stop):
+            for change in watched:
                 match change:
                     case Synced(items, unreadable=unreadable):
-                        yield Listed(tuple(one.document for one in items), tuple(map(str, unreadable)))
-                    case Upserted(found):
-                        yield Told(found.document)
-                    case Removed(found):
-                        yield Told(found.document, is_gone=True)
+                        yield Listed(tuple(found for _, found in items), tuple(map(str, unreadable)))
+                    case Upserted((_, found)):
+                        yield Told(found)
+                    case Removed((_, found)):
+                        yield Told(found, is_gone=True)
                     case Disconnected(error=error):
                         yield Unheard(f"the watch of {kind} has ended and begins again: {error}")
                     case Unreadable():
                         yield Unheard(f"{kind} {change}; it is left out")
+
+
+def _page(resource: Resource) -> int:
+    return _SMALL_PAGE if resource is RESOURCE_SLICES else _PAGE
+
+
+def _as_it_is(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    return document
+
+
+_AS_IT_IS: Final = Reading(_as_it_is)
+
+
+def _keeping(reading: Reading[V]) -> tuple[Callable[[Object], tuple[str, V]], bool]:
+    """Return what keeps the UID and the content of an object, and whether it reads texts."""
+    read_text, read_document = reading.text, reading.document
+    if read_text is not None:
+        return lambda one: (one.metadata.uid, read_text(one.text)), True
+    return lambda one: (one.metadata.uid, read_document(one.document)), False

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from scheduler_core.base.errors import CoreError
-from scheduler_core.codec import v1
-from scheduler_core.codec.claims import decode_allocated_claim, decode_class
+from scheduler_core.codec.claims import decode_allocated_claim
 from scheduler_core.codec.documents import Document
-from scheduler_core.model.claim import AllocatedClaim
+from scheduler_core.model.claim import AllocatedClaim, ClaimRef
 from scheduler_core.state.cluster_state import ClusterState
 from tangram.allocation_input import AllocationInput, nodes_of
-from tangram.cluster_options import documents_of
-from tangram.clusters import ClusterReader
+from tangram.clusters import Reading
 from tangram.errors import BadInput, bad_argument
 from tangram.face import Face
 from tangram.objects import read_objects
@@ -47,32 +45,25 @@ def read_question(options: Namespace, face: Face) -> Question:
     if not name or before == [""] or len(before) > 1:
         rule = "must be NAME or NAMESPACE/NAME, and is needed with --cluster"
         raise bad_argument("--claim", options.claim, rule)
+    from tangram.cluster_objects import (  # noqa: PLC0415 - files need none of it
+        cluster_objects,
+        holding,
+        left_in,
+        or_left_out,
+    )
+
     cluster = face.connect(options.kubeconfig, options.context)
     namespace = before[0] if before else cluster.usual_namespace()
     claim = cluster.get("ResourceClaim", name, namespace)
     held = decode_allocated_claim(claim)
-    objects = read_objects(
-        [
-            Document(f"cluster: {namespace}/{name}", {**claim, "status": {}}),
-            *_others(cluster, namespace, name),
-            *readable(documents_of(cluster, "ResourceSlice"), v1.decode_slice),
-            *readable(documents_of(cluster, "DeviceClass"), decode_class),
-            *documents_of(cluster, "Node"),
-        ]
-    )
+    asked = read_objects([Document(f"cluster: {namespace}/{name}", {**claim, "status": {}})])
+    others = left_in(cluster.read("ResourceClaim", Reading(or_left_out(holding))))
+    allocated = tuple(one for one in others if one is not None and one.ref != ClaimRef(namespace, name))
+    objects = replace(cluster_objects(cluster), claims=asked.claims, allocated=allocated)
     known = objects.cluster()
     wanted = options.node_name or _node_of(claim)
     nodes = nodes_of(wanted, objects, known.pools)
     return Question(AllocationInput(objects, known, ClusterState.of(known), nodes), held)
-
-
-def _others(cluster: ClusterReader, namespace: str, name: str) -> Iterator[Document]:
-    """Yield the other claims that hold devices."""
-    for document in readable(documents_of(cluster, "ResourceClaim"), decode_allocated_claim):
-        metadata = document.content["metadata"]
-        is_other = (metadata["namespace"], metadata["name"]) != (namespace, name)
-        if is_other and (document.content.get("status") or {}).get("allocation"):
-            yield document
 
 
 def readable(

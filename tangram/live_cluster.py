@@ -9,24 +9,29 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol
+
+from tangram.clusters import Reading, V
 
 Document = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """All objects of a kind; what is not among them is gone. Shape: ``unread`` are told with the reason."""
+class Listed(Generic[V]):
+    """What was read of all objects of a kind; what is not among them is gone.
 
-    documents: tuple[Document, ...]
+    Shape: ``unread`` are told with the reason.
+    """
+
+    found: tuple[V, ...]
     unread: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """One object that is new, has changed, or ``is_gone``; then the document is its last one."""
+class Told(Generic[V]):
+    """What was read of one object that is new, has changed, or ``is_gone``; then it is the last state."""
 
-    document: Document
+    found: V
     is_gone: bool = False
 
 
@@ -37,7 +42,7 @@ class Unheard:
     reason: str
 
 
-ClusterEvent = Listed | Told | Unheard
+ClusterEvent = Listed[V] | Told[V] | Unheard
 
 
 class LiveCluster(Protocol):
@@ -69,8 +74,11 @@ class LiveCluster(Protocol):
         """Yield each object's name and document now and after each change, None once it is gone."""
         ...
 
-    def events(self, kind: str, stop: Event) -> Iterator[ClusterEvent]:
-        """Yield the objects of a kind, then each change, until ``stop``. Raises: BadInput."""
+    def events(self, kind: str, reading: Reading[V], stop: Event) -> Iterator[ClusterEvent[V]]:
+        """Yield what is read of all objects of a kind, then of each change, until ``stop``.
+
+        Raises: BadInput.
+        """
         ...
 
 

@@ -21,7 +21,6 @@ from tangram.objects import read_objects
 from tangram.options import add_only_driver
 from tangram.program.streams import complain
 from tangram.summaries import SUMMARIES
-from tangram.top.cluster import KINDS, TopCluster
 from tangram.top.shown import narrowed, pictures
 
 _EXAMPLE: Final = """tangram top --cluster
@@ -80,9 +79,11 @@ def _run(options: Namespace, face: Face) -> int:
 
 
 def _of_cluster(options: Namespace, face: Face) -> ClusterOccupancy:
+    from tangram.top.cluster import READINGS, TopCluster
+
     cluster, known = face.connect(options.kubeconfig, options.context), TopCluster()
-    for kind in KINDS:
-        for sentence in known.take(kind, Listed(cluster.list(kind))):
+    for kind, reading in READINGS.items():
+        for sentence in known.take(kind, Listed(cluster.read(kind, reading))):
             complain(sentence)
     if not known.has_slices:
         raise BadInput("the cluster holds no ResourceSlice: does a DRA driver run there?")

@@ -9,22 +9,25 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from controller.decide.allocator import Allocator
 from controller.gangs.seen import read_pod_group
 from controller.model.claims import read_claim
 from controller.model.nodes import read_node
 from controller.model.pods import read_pod
-from controller.model.slices import read_slice
+from controller.model.slices import read_slice, read_slice_text
 from controller.run.classes import ResourceClasses
 from controller.run.coordinator import Coordinator
 from controller.state.cluster_seen import ClusterSeen
 from scheduler_core.base.errors import CoreError
 from scheduler_core.codec.claims import decode_class
 from scheduler_core.model.claim import ClaimRef
-from tangram.clusters import ClusterReader
+from tangram.clusters import ClusterReader, Reading
 from tangram.program.streams import complain
+
+SLICES: Final = Reading(read_slice, read_slice_text)
+"""Slices as the controller watches them: from their text, what was met in another one is kept once."""
 
 
 def read_controlled(cluster: ClusterReader, driver: str, now_s: float) -> Coordinator:
@@ -37,22 +40,21 @@ def read_controlled(cluster: ClusterReader, driver: str, now_s: float) -> Coordi
     seen = ClusterSeen(driver)
     coordinator = Coordinator(seen, Allocator(seen, lambda: next(ids)))
     _read_classes(cluster, coordinator)
-    for document in cluster.list("Node"):
-        node = read_node(document)
+    for node in cluster.read("Node", Reading(read_node)):
         coordinator.node_changed(node.name, node)
-    slices = [read_slice(one) for one in cluster.list("ResourceSlice", f"spec.driver={driver}")]
+    slices = list(cluster.read("ResourceSlice", SLICES, f"spec.driver={driver}"))
     for one in slices:
         if one.problem:
             complain(f"left out: {one.problem}")
     coordinator.slices_changed([], slices)
     for document in cluster.list("ResourceClaimTemplate"):
         coordinator.template_changed(_ref(document), document)
-    for document in cluster.list("ResourceClaim"):
-        coordinator.claim_changed(None, read_claim(document))
-    for document in cluster.list("PodGroup"):
-        coordinator.group_changed(None, read_pod_group(document))
-    for document in cluster.list("Pod"):
-        coordinator.pod_changed(None, read_pod(document))
+    for claim in cluster.read("ResourceClaim", Reading(read_claim)):
+        coordinator.claim_changed(None, claim)
+    for group in cluster.read("PodGroup", Reading(read_pod_group)):
+        coordinator.group_changed(None, group)
+    for pod in cluster.read("Pod", Reading(read_pod)):
+        coordinator.pod_changed(None, pod)
     for moment in (0.0, coordinator.patience.settle_s):
         coordinator.standing.now = moment
         coordinator.tick()

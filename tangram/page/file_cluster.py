@@ -15,6 +15,7 @@ from controller.model.nodes import read_node
 from controller.model.pods import read_pod
 from controller.model.slices import read_slice
 from scheduler_core.codec.documents import Document
+from tangram.clusters import Reading, V
 from tangram.errors import BadInput
 
 _NAMESPACED: Final = frozenset(("Pod", "PodGroup", "ResourceClaim", "ResourceClaimTemplate"))
@@ -51,6 +52,10 @@ class FileCluster:
             return found
         driver = fields.removeprefix(_DRIVER)
         return tuple(one for one in found if (one.get("spec") or {}).get("driver") == driver)
+
+    def read(self, kind: str, reading: Reading[V], fields: str = "") -> tuple[V, ...]:
+        """Return what is read of each object of a kind, as ``list`` gives them."""
+        return tuple(map(reading.document, self.list(kind, fields)))
 
     def get(self, kind: str, name: str, namespace: str) -> Mapping[str, Any]:
         """Return one object. Raises: BadInput where there is none."""

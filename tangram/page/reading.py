@@ -5,11 +5,11 @@ from __future__ import annotations
 from controller.model.claims import read_claim
 from controller.model.nodes import read_node
 from controller.model.pods import read_pod
-from controller.model.slices import read_slice
 from controller.state.cluster_seen import ClusterSeen
 from scheduler_core.base.errors import CoreError
 from scheduler_core.codec.claims import decode_class
-from tangram.clusters import ClusterReader
+from tangram.clusters import ClusterReader, Reading
+from tangram.controlled.reading import SLICES
 from tangram.program.streams import complain
 
 
@@ -21,15 +21,15 @@ def read_seen(cluster: ClusterReader, driver: str) -> ClusterSeen:
             seen.set_class(decode_class(document))
         except CoreError as error:
             complain(f"left out: {error}")
-    for document in cluster.list("Node"):
-        seen.set_node(read_node(document))
-    seen.set_slices([read_slice(one) for one in cluster.list("ResourceSlice")])
+    for node in cluster.read("Node", Reading(read_node)):
+        seen.set_node(node)
+    seen.set_slices(list(cluster.read("ResourceSlice", SLICES)))
     for problem in seen.problems.values():
         complain(f"left out: {problem}")
-    for document in cluster.list("ResourceClaim"):
-        seen.set_claim(read_claim(document))
-    for document in cluster.list("Pod"):
-        seen.set_pod(read_pod(document))
+    for claim in cluster.read("ResourceClaim", Reading(read_claim)):
+        seen.set_claim(claim)
+    for pod in cluster.read("Pod", Reading(read_pod)):
+        seen.set_pod(pod)
     return seen
 
 

@@ -8,22 +8,20 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final, NamedTuple
 
-from scheduler_core.base.errors import CoreError
-from scheduler_core.codec import v1
-from scheduler_core.codec.claims import decode_allocated_claim, decode_claim, decode_class
-from scheduler_core.codec.documents import Document, InvalidDocument
+from scheduler_core.codec.claims import decode_claim, decode_class
+from scheduler_core.codec.documents import InvalidDocument
 from scheduler_core.frontends.objects import KINDS, Objects
-from scheduler_core.model.claim import Claim, ClaimRef, DeviceClass
+from scheduler_core.model.claim import AllocatedClaim, Claim, ClaimRef, DeviceClass
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from scheduler_core.planning.kinds import EVERY_DEVICE
 from scheduler_core.planning.offered import as_owner_sees
 from tangram.classes import device_classes
-from tangram.cluster_options import add_cluster, check_cluster, documents_of
-from tangram.cluster_question import readable
-from tangram.clusters import ClusterReader
+from tangram.cluster_objects import LeftOut, cluster_objects, holding, left_in, or_left_out
+from tangram.cluster_options import add_cluster, check_cluster
+from tangram.clusters import ClusterReader, Reading
 from tangram.documents import read_documents
 from tangram.errors import BadInput, bad_argument
 from tangram.face import Face, Parser
@@ -67,8 +65,7 @@ def read_known(options: Namespace, face: Face) -> Known:
     """Read the cluster that the options name. Raises: BadInput where there is no node."""
     check_cluster(options, ("files",))
     driver = driver_of(options)
-    documents = _documents(options, face)
-    objects = read_objects(documents)
+    objects, specs = _objects(options, face)
     _refuse_problems(objects)
     cluster = _cluster(objects)
     names = {node.name for node in objects.nodes_to_try(cluster.pools)}
@@ -83,27 +80,41 @@ def read_known(options: Namespace, face: Face) -> Known:
     return Known(
         cluster=replace(known, classes=_classes(known.classes, driver)),
         nodes=nodes,
-        specs=_specs(documents),
+        specs=specs,
         waiting=objects.claims,
         added=dict(zip((pool.id.name for pool in added), kinds, strict=True)),
         driver=driver,
     )
 
 
-def _documents(options: Namespace, face: Face) -> tuple[Document, ...]:
+def _objects(options: Namespace, face: Face) -> tuple[Objects, dict[ClaimRef, Claim]]:
+    """Return what decides about claims, and what those that hold devices ask for."""
     if options.cluster:
-        return tuple(_of_cluster(face.connect(options.kubeconfig, options.context)))
-    return read_files(options)
+        return _of_cluster(face.connect(options.kubeconfig, options.context))
+    documents = read_files(options)
+    claims = (one.content for one in documents if one.content.get("kind") == "ResourceClaim")
+    held = (one for one in claims if (one.get("status") or {}).get("allocation"))
+    return read_objects(documents), _specs(map(_spec, held))
 
 
-def _of_cluster(cluster: ClusterReader) -> Iterable[Document]:
-    """Yield what decides about claims. What this core cannot read is left out by name."""
-    yield from readable(documents_of(cluster, "ResourceSlice"), v1.decode_slice)
-    yield from readable(documents_of(cluster, "DeviceClass"), decode_class)
-    yield from documents_of(cluster, "Node")
-    for document in readable(documents_of(cluster, "ResourceClaim"), decode_allocated_claim):
-        if (document.content.get("status") or {}).get("allocation"):
-            yield document
+def _of_cluster(cluster: ClusterReader) -> tuple[Objects, dict[ClaimRef, Claim]]:
+    """Return the same of a running cluster. What this core cannot read is left out by name."""
+    objects = cluster_objects(cluster)
+    found = left_in(cluster.read("ResourceClaim", Reading(or_left_out(_held))))
+    held = [one for one in found if one is not None]
+    return replace(objects, allocated=tuple(one.claim for one in held)), _specs(one.spec for one in held)
+
+
+class _Held(NamedTuple):
+    """A claim that holds devices, and what it asks for, or why this cannot be read."""
+
+    claim: AllocatedClaim
+    spec: Claim | LeftOut
+
+
+def _held(document: Mapping[str, Any]) -> _Held | None:
+    claim = holding(document)
+    return None if claim is None else _Held(claim, _spec(document))
 
 
 def _refuse_problems(objects: Objects) -> None:
@@ -125,19 +136,18 @@ def _classes(given: Mapping[str, DeviceClass], driver: str) -> dict[str, DeviceC
     return {one.name: one for one in (*own, EVERY_DEVICE)} | dict(given)
 
 
-def _specs(documents: Sequence[Document]) -> dict[ClaimRef, Claim]:
+_spec: Final = or_left_out(decode_claim)
+
+
+def _specs(found: Iterable[Claim | LeftOut]) -> dict[ClaimRef, Claim]:
     """Return what claims that hold devices ask for, as far as this core reads it."""
-    found: dict[ClaimRef, Claim] = {}
-    for document in documents:
-        content = document.content
-        if content.get("kind") == "ResourceClaim" and (content.get("status") or {}).get("allocation"):
-            try:
-                claim = decode_claim(content)
-            except CoreError as error:
-                complain(f"whether it fits elsewhere is not known: {error}")
-            else:
-                found[claim.ref] = claim
-    return found
+    specs: dict[ClaimRef, Claim] = {}
+    for one in found:
+        if isinstance(one, LeftOut):
+            complain(f"whether it fits elsewhere is not known: {one.reason}")
+        else:
+            specs[one.ref] = one
+    return specs
 
 
 def read_claims(paths: Sequence[str]) -> tuple[Claim, ...]:

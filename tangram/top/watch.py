@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from scheduler_core.frontends.occupancy.to_json import cluster_json
 from scheduler_core.frontends.occupancy.values import ClusterOccupancy
@@ -14,7 +14,7 @@ from tangram.errors import BadInput
 from tangram.face import DONE, Face
 from tangram.live_cluster import ClusterEvent, LiveCluster
 from tangram.program.streams import complain
-from tangram.top.cluster import KINDS, TopCluster
+from tangram.top.cluster import READINGS, TopCluster
 from tangram.top.shown import narrowed, pictures
 
 
@@ -22,7 +22,7 @@ class _Heard(NamedTuple):
     """An event of one kind; the failure that ended its watch; or neither, where that is over."""
 
     kind: str
-    event: ClusterEvent | None = None
+    event: ClusterEvent[Any] | None = None
     failure: BadInput | None = None
 
 
@@ -55,9 +55,9 @@ def _take(one: _Heard, known: TopCluster) -> None:
 def _batches(cluster: LiveCluster, stop: Event) -> Iterator[list[_Heard]]:
     """Yield what was heard since the last time, until every watch is over."""
     inbox: SimpleQueue[_Heard] = SimpleQueue()
-    for kind in KINDS:
+    for kind in READINGS:
         Thread(target=_follow, args=(cluster, kind, stop, inbox), name=f"top-{kind}", daemon=True).start()
-    running = len(KINDS)
+    running = len(READINGS)
     while running:
         heard = [inbox.get()]
         try:
@@ -70,7 +70,7 @@ def _batches(cluster: LiveCluster, stop: Event) -> Iterator[list[_Heard]]:
 
 def _follow(cluster: LiveCluster, kind: str, stop: Event, inbox: SimpleQueue[_Heard]) -> None:
     try:
-        for event in cluster.events(kind, stop):
+        for event in cluster.events(kind, READINGS[kind], stop):
             inbox.put(_Heard(kind, event))
     except BadInput as error:
         inbox.put(_Heard(kind, failure=error))

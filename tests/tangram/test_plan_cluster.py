@@ -6,6 +6,7 @@ from argparse import Namespace
 from types import SimpleNamespace
 
 import yaml
+from listed_reader import ListedReader
 
 from scheduler_core.engine.engine import Engine
 from scheduler_core.planning.kinds import kinds_of
@@ -19,7 +20,7 @@ OPTIONS = Namespace(
 )
 
 
-class Server:
+class Server(ListedReader):
     """An API server with the objects of a dictionary."""
 
     def __init__(self, objects):

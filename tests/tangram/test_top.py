@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from listed_reader import ListedReader
 from rich.console import Console
 
 from scheduler_core.frontends.objects import pods_by_claim
@@ -264,7 +265,7 @@ def test_a_wrong_use_is_one_message_and_status_2(tangram, arguments, told):
     assert answer.err.count("\n") == 1
 
 
-class Cluster:
+class Cluster(ListedReader):
     """A made-up API server: what it lists, and events that come afterwards."""
 
     def __init__(self, documents, events=()):
@@ -274,12 +275,20 @@ class Cluster:
     def list(self, kind, fields=""):
         return tuple(one for one in self.documents if one["kind"] == kind)
 
-    def events(self, kind, stop):
-        if kind == "ResourceSlice":
-            yield Listed(self.list(kind))
-            return
-        yield Listed(self.list(kind))
-        yield from self.events_of
+    def events(self, kind, reading, stop):
+        yield Listed(self.read(kind, reading))
+        if kind == "ResourceClaim":
+            yield from (_read(one, reading) for one in self.events_of)
+
+
+def _read(event, reading):
+    match event:
+        case Listed(documents):
+            return Listed(tuple(map(reading.document, documents)))
+        case Told(document, is_gone):
+            return Told(reading.document(document), is_gone)
+        case _:
+            return event
 
 
 @pytest.fixture
@@ -342,7 +351,7 @@ def test_a_watch_draws_the_cluster_after_each_change_until_it_ends(tangram, clus
 
 def test_a_watch_that_is_refused_ends_with_the_reason(tangram, monkeypatch):
     class Refusing:
-        def events(self, kind, stop):
+        def events(self, kind, reading, stop):
             raise Unreachable("cannot be reached: connection refused")
 
     monkeypatch.setattr(api, "open_live", lambda file, context: Refusing())

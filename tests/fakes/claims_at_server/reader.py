@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from listed_reader import ListedReader
 
 import tangram.api
 from claims_at_server import Server, claim, device_class, pod
@@ -14,7 +15,7 @@ from controller.run.coordinator import Patience
 from tangram.errors import BadInput
 
 
-class Reader:
+class Reader(ListedReader):
     """The objects of a made-up server, as a command reads them. Shape: a context is its namespace."""
 
     def __init__(self, server: Server, context: str | None) -> None:
