@@ -192,7 +192,7 @@ class Program:
         from controller.page.following import Clocks  # noqa: PLC0415
         from controller.page.serving import served  # noqa: PLC0415
 
-        clocks = Clocks(time.monotonic, time.time, _now)
+        clocks = Clocks(time.thread_time, time.time, _now)
         page = served(options.page, options.kubeconfig, options.context, options.driver_name, clocks)
         try:
             self._opened.enter_context(page)

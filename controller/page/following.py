@@ -23,14 +23,19 @@ from scheduler_core.model.claim import ClaimRef, DeviceClass
 
 _log = logging.getLogger(__name__)
 _REST_S: Final = 0.5
-_RESTS: Final = 4.0  # times as long as it took: a fifth of one processor at most
+_RESTS: Final = 4.0  # times as long as it worked: a fifth of one processor
+_LONGEST_REST_S: Final = 5.0  # so that a large cluster's first reading does not hold back what comes next
 _WAIT_S: Final = 1.0
 
 
 class Clocks(NamedTuple):
-    """Times. Units: ``monotonic`` and ``wall`` seconds, ``wall`` since 1970; ``now`` as the API writes it."""
+    """Times.
 
-    monotonic: Callable[[], float]
+    Units: seconds; ``work`` of processor time of the thread that asks, ``wall`` since 1970; ``now`` as the
+           API writes it.
+    """
+
+    work: Callable[[], float]
     wall: Callable[[], float]
     now: Callable[[], str]
 
@@ -74,8 +79,7 @@ class Following:
         """Follow until ``stop`` is set; ``tell`` gets a value after each change."""
         self.listen(stop)
         while not stop.is_set():
-            took_s = self.safe_turn(tell)
-            stop.wait(max(_REST_S, _RESTS * took_s))
+            stop.wait(rest_s(self.safe_turn(tell)))
 
     def safe_turn(self, tell: Tell) -> float:
         """Do what ``turn`` does. After an error the page says from then on that it is not up to date.
@@ -93,7 +97,7 @@ class Following:
                 )
                 known = self._last or self.value()
                 tell({**known, "notes": [self._failure, *known["notes"]]})
-            return 0.0
+            return _REST_S
 
     def listen(self, stop: Event) -> None:
         """Begin to watch."""
@@ -102,9 +106,12 @@ class Following:
             Thread(target=self._follow, args=(one, stop), name=f"page-{one.kind}", daemon=True).start()
 
     def turn(self, tell: Tell) -> float:
-        """Take in what has changed, waiting for it a moment, and tell it. Units: seconds that this took."""
+        """Take in what has changed, waiting for it a moment, and tell it.
+
+        Units: seconds of processor time that this took, 0 where there was nothing to do.
+        """
         changed = self._messages()
-        began = self._clocks.monotonic()
+        began = self._clocks.work()
         slices: list[SliceSeen] = []
         for one in changed:
             if one is not None:
@@ -119,7 +126,9 @@ class Following:
             points = [as_json(one) for one in self._history.points]
             self._last = {**self._last, "made": self._clocks.now(), "history": points}
             tell(self._last)
-        return self._clocks.monotonic() - began
+        else:
+            return 0.0
+        return self._clocks.work() - began
 
     def _notes(self) -> tuple[str, ...]:
         unlisted = (one.kind for one in self._watched if not one.is_synced and one.kind not in self._problems)
@@ -182,3 +191,11 @@ class Following:
             self._seen.remove_pod(old.uid)
         if new is not None:
             self._seen.set_pod(new)
+
+
+def rest_s(worked_s: float) -> float:
+    """PURE: how long to rest after a turn, so that whoever shares the process gets on. Units: seconds.
+
+    It counts work, not time: on a busy machine the page would be late for longer than it is busy.
+    """
+    return min(max(_REST_S, _RESTS * worked_s), _LONGEST_REST_S) if worked_s else 0.0

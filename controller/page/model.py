@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from controller.page.nodes import NodeValues
 from controller.page.value import About, Point, fragmentation_of, page_value, use_of
 from controller.page.waiting import waiting_pods
 from controller.state.cluster_seen import ClusterSeen
@@ -25,6 +26,7 @@ class PageModel:
         self._drivers = drivers
         self._view = OccupancyView(seen.devices)
         self._engine = Engine(seen.devices)
+        self._nodes = NodeValues()
 
     def value(self, about: About, history: Sequence[Point] = ()) -> dict[str, Any]:
         """Return the value now."""
@@ -35,7 +37,8 @@ class PageModel:
         }
         notes = (*about.notes, *seen.problems.values(), *seen.node_problems.values())
         about = About(about.title, about.made, about.is_live, notes)
-        return page_value(about, self._occupancy(pods), waiting_pods(seen, self._engine), history)
+        waiting = waiting_pods(seen, self._engine)
+        return page_value(about, self._occupancy(pods), waiting, history, self._nodes)
 
     def point(self, at: float) -> Point:
         """Return the use of the cluster now. Units: ``at`` seconds since 1970."""

@@ -81,4 +81,4 @@ def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-_CLOCKS: Final = Clocks(time.monotonic, time.time, _now)
+_CLOCKS: Final = Clocks(time.thread_time, time.time, _now)

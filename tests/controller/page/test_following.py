@@ -9,7 +9,7 @@ import page_objects
 import pytest
 
 from controller import reading
-from controller.page.following import Clocks, Following
+from controller.page.following import Clocks, Following, rest_s
 
 _READ = {
     "Node": reading.node,
@@ -120,7 +120,7 @@ def test_after_an_error_the_page_says_that_it_is_not_up_to_date_and_the_log_says
     before = site.following.value()
     for number in range(2):
         site.kinds["Pod"].hear("team", f"pod-{number}", None, "no pod at all")
-        assert site.following.safe_turn(site.told.append) == 0
+        assert rest_s(site.following.safe_turn(site.told.append)) > 0
     broken = site.told[-1]
     assert broken["nodes"] == before["nodes"]
     assert broken["notes"][0].startswith("what is shown is not up to date since 2026-05-04T08:00:00Z: Attrib")
@@ -143,3 +143,29 @@ def test_following_goes_on_after_an_error(site):
     site.following.turn = turn
     site.following.run(site.told.append, stop)
     assert next(errors, "all were taken") == "all were taken"
+
+
+def test_a_change_makes_only_the_nodes_anew_that_it_touches(site):
+    before = site.tell(page_objects.small_node("other"))
+    held = page_objects.running("vision", "infer-0", "dgx-1", "gpu-0")
+    changed, same = before["nodes"]
+    value = site.tell(held)
+    assert value["nodes"][0] != changed
+    assert value["nodes"][1] is same
+
+
+def test_after_work_it_rests_four_times_as_long_and_never_so_long_that_a_change_waits_for_an_old_one():
+    assert rest_s(0.2) == pytest.approx(0.8)
+    assert rest_s(0.001) == 0.5
+    assert rest_s(60.0) == 5.0
+
+
+def test_after_a_look_that_found_nothing_it_listens_at_once(site):
+    assert rest_s(site.following.turn(site.told.append)) == 0
+
+
+def test_what_counts_is_work_and_not_how_long_a_busy_machine_took_for_it(site):
+    times = iter((10.0, 10.25))
+    site.following._clocks = site.following._clocks._replace(work=lambda: next(times))
+    site.kinds["DeviceClass"].tell(page_objects.device_class("vf"))
+    assert site.following.turn(site.told.append) == 0.25
