@@ -10,6 +10,13 @@ import json
 from dataclasses import dataclass
 
 IMAGE = "registry.example.com/tangram"
+SERVED = {
+    "monitoring.coreos.com/v1/PodMonitor": "the Prometheus operator",
+    "monitoring.coreos.com/v1/PrometheusRule": "the Prometheus operator",
+    "cert-manager.io/v1/Certificate": "cert-manager",
+    "cert-manager.io/v1/Issuer": "cert-manager",
+}
+"""Kinds that a cluster must serve for some options, with what brings them."""
 _DAEMON_SET = "{kind: DaemonSet, name: tangram}"
 _CONTROLLER = "{kind: Deployment, name: tangram-controller}"
 _POD = "/spec/template/spec"

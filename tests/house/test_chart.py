@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from chart_cases import CASES, IMAGE
+from chart_cases import CASES, IMAGE, SERVED
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "deploy/helm/tangram"
@@ -53,7 +53,8 @@ def by_helm(helm, tmp_path):
                 "--set-json" if name == "affinity" else "--set-file",
                 f"{name}={text if name == 'affinity' else tmp_path / name}",
             )
-        done = helm("template", *options, namespace=case.namespace)
+        served = f"--api-versions={','.join(SERVED)}"
+        done = helm("template", served, *options, namespace=case.namespace)
         assert done.returncode == 0, done.stderr
         return by_name(yaml.safe_load_all(done.stdout))
 
@@ -161,6 +162,7 @@ WRONG = {
     "hardware=nics,driverRoot=/driver": 'driverRoot is "/driver", but hardware is "nics"',
     "hardware=nics,nvidiaCdiHook=/hook": 'nvidiaCdiHook is "/hook", but hardware is "nics"',
     "controller.certManager=true,controller.webhook=false": "controller.certManager is true, but controller.",
+    "controller.certManager=true": "controller.certManager is true, but controller.enabled is false",
     "controller.multiNodePools=true": "controller.multiNodePools is true, but controller.enabled is false",
     "controller.page.enabled=true": "controller.page.enabled is true, but controller.enabled is false",
     "controller.page.tlsSecret=Own": "at '/controller/page/tlsSecret': 'Own' does not match pattern",
@@ -173,3 +175,29 @@ def test_a_wrong_option_is_refused_with_its_name_value_and_rule(options, message
 
     assert done.returncode != 0
     assert message in done.stderr
+
+
+NEEDED = {
+    "metrics.enabled": list(SERVED),
+    "controller.certManager": [kind for kind, by in SERVED.items() if by == "cert-manager"],
+}
+
+
+@pytest.mark.parametrize(
+    ("option", "kind"), [(option, kind) for option, kinds in NEEDED.items() for kind in kinds]
+)
+def test_an_option_whose_kinds_the_cluster_lacks_is_refused_with_what_to_install(option, kind, helm):
+    others = ",".join(one for one in SERVED if one != kind)
+
+    done = helm("template", "--set", f"controller.enabled=true,{option}=true", f"--api-versions={others}")
+
+    assert done.returncode != 0
+    assert f"{option} is true, but the cluster does not serve {kind}: " in done.stderr
+    assert f"install {SERVED[kind]} first, or leave the option out" in done.stderr
+    assert f"tell it with --api-versions={kind}\n" in done.stderr
+
+
+def test_every_kind_that_is_missing_is_named_at_once(helm):
+    done = helm("template", "--set", "metrics.enabled=true")
+
+    assert "monitoring.coreos.com/v1/PodMonitor, monitoring.coreos.com/v1/PrometheusRule: install" in done.stderr

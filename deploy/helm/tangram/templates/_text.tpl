@@ -32,27 +32,3 @@ Takes a dictionary: root, the chart's values and files; file, the path below dep
 {{- end -}}
 {{- dict "documents" $found | toYaml -}}
 {{- end -}}
-
-{{/* Refuses what contradicts itself; which values there are is in values.schema.json. */}}
-{{- define "tangram.check" -}}
-{{- with .Values -}}
-{{- if and .simulatedMachine (ne .hardware "simulated") -}}
-{{- fail (printf "simulatedMachine is given, but hardware is %q: leave it out, or set hardware=simulated" .hardware) -}}
-{{- end -}}
-{{- if and (ne .driverRoot "/") (ne .hardware "nvidia") -}}
-{{- fail (printf "driverRoot is %q, but hardware is %q, which has no driver: leave it out, or set hardware=nvidia" .driverRoot .hardware) -}}
-{{- end -}}
-{{- if and .nvidiaCdiHook (ne .hardware "nvidia") -}}
-{{- fail (printf "nvidiaCdiHook is %q, but hardware is %q, which has no driver: leave it out, or set hardware=nvidia" .nvidiaCdiHook .hardware) -}}
-{{- end -}}
-{{- if and .controller.certManager (not .controller.webhook) -}}
-{{- fail "controller.certManager is true, but controller.webhook is false, and only the webhook has a certificate: leave one of them out" -}}
-{{- end -}}
-{{- if and .controller.multiNodePools (not .controller.enabled) -}}
-{{- fail "controller.multiNodePools is true, but controller.enabled is false, and only the controller publishes such pools: set controller.enabled=true" -}}
-{{- end -}}
-{{- if and .controller.page.enabled (not .controller.enabled) -}}
-{{- fail "controller.page.enabled is true, but controller.enabled is false, and the controller serves the page: set controller.enabled=true, or use tangram serve" -}}
-{{- end -}}
-{{- end -}}
-{{- end -}}
