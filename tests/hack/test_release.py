@@ -21,17 +21,6 @@ TIME = 1_700_000_000
 
 
 @pytest.fixture(scope="module")
-def program():
-    """Return a function from a program's name to its path: a built one, since building takes minutes."""
-    tools = Path(os.environ.get("TANGRAM_TOOLS") or ROOT / ".tangram/tools")
-    found = {"kubectl": tools / "kubernetes-1.37/kubectl", "helm": tools / "helm/helm"}
-    for name, path in found.items():
-        if not path.exists():
-            pytest.skip(f"needs {name}: make cluster-tools builds one")
-    return lambda name: str(found[name])
-
-
-@pytest.fixture(scope="module")
 def made(program, tmp_path_factory):
     """The folder of a release, without the image archive."""
     return make(program, tmp_path_factory.mktemp("release") / "dist")

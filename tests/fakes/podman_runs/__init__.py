@@ -64,8 +64,11 @@ class Podman:
         It writes to our pipes itself: podman may lose what a container writes that ends at once (seen once in
         14,000 tests: exit status 0 and nothing written).
         """
-        options = ("--network=none", "--log-driver=passthrough", *_wanted(devices))
-        inner = self.command(*RUN, *options, image, "/bin/sh", "-c", script)
+        return self.call(cdi_folder, *_wanted(devices), image, "/bin/sh", "-c", script)
+
+    def call(self, cdi_folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a container that ends. Shape: ``arguments`` are options of podman, the image, its own."""
+        inner = self.command(*RUN, "--network=none", "--log-driver=passthrough", *arguments)
         return subprocess.run(
             [*ISOLATION, *inner], env=_environment(cdi_folder), capture_output=True, text=True, check=False
         )
