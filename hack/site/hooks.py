@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
+from diagrams import with_pictures
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -49,11 +50,11 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
-    """Name pages by their titles, and find those that users ask for before the decisions."""
+    """Name pages by their titles, draw diagrams, and find what users ask for before the decisions."""
     source = page.file.src_uri
     if source.startswith(f"{DECISIONS}/"):
         page.meta.setdefault("search", {"boost": 0.3})
-    return with_titles(with_index(markdown), (ROOT / source).parent)
+    return with_pictures(with_titles(with_index(markdown), (ROOT / source).parent))
 
 
 def _file(config: MkDocsConfig, path: str, place: str) -> File:
