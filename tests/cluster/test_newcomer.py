@@ -117,7 +117,7 @@ def test_helm_installs_as_printed_and_leaves_nothing(
     traces: Callable[[], set[str]],
     api: KubeApi,
 ) -> None:
-    install, upgrade, remove, clean = (one.text for one in named("docs/install.md"))
+    install, upgrade, remove = (one.text for one in named("docs/install.md"))
     (first_claim,) = named("README.md")
     before = traces()
     run(f"kubectl label node {bare_node} tangram.dev/node=true")
@@ -145,7 +145,6 @@ def test_helm_installs_as_printed_and_leaves_nothing(
     running(api, "four-partitions", "default")
     run("kubectl delete pods,resourceclaimtemplates --all --wait --timeout=60s")
     run(remove)
-    run(clean)
     run(f"kubectl label node {bare_node} tangram.dev/node-")
 
     # The kubelet deletes the slices half a minute after the plugin is gone.

@@ -77,6 +77,15 @@ def _folders(new: str) -> tuple[tuple[str, str, object], ...]:
     return tuple(found)
 
 
+def _cleaned(name: str, path: str, kind: str) -> tuple[tuple[str, str, object], ...]:
+    at = f"{_POD}/initContainers/0"
+    return (
+        ("add", f"{at}/args/-", f"--{name}-dir={path}"),
+        ("add", f"{at}/volumeMounts/-", {"name": name, "mountPath": path}),
+        ("add", f"{_POD}/volumes/-", {"name": name, "hostPath": {"path": path, "type": kind}}),
+    )
+
+
 _MACHINE = "name: other\nsummary: another machine\n"
 _POLICY = (
     "apiVersion: tangram.dev/v1alpha1\nkind: NodePolicy\nrules:\n- gpus: [{select: {}, modes: [whole]}]\n"
@@ -93,6 +102,12 @@ _AFFINITY = {
     }
 }
 _WITH_CONTROLLER = "overlays/nvidia overlays/controller"
+_NAMED = (
+    f"components: [{_PARTS}/driver-name]\n"
+    "configMapGenerator:\n- name: driver\n  literals: [name=gpu.example.com]\n"
+    '  options: {annotations: {config.kubernetes.io/local-config: "true"}}\n'
+)
+_CLEANED = "namespace: tangram-system\n"
 
 CASES = {
     "the usual": Case(),
@@ -256,6 +271,48 @@ CASES = {
             ("replace", "/spec/replicas", 3),
             ("replace", f"{_POD}/containers/0/resources/limits/memory", "2Gi"),
             ("replace", f"{_POD}/tolerations", [_TOLERATION]),
+        ),
+    ),
+    "another driver's name": Case(("driverName=gpu.example.com",), lines=_NAMED),
+    "another driver's name, of everything": Case(
+        (
+            "driverName=gpu.example.com",
+            "devicePluginPods=true",
+            "controller.enabled=true",
+            "controller.multiNodePools=true",
+            "metrics.enabled=true",
+        ),
+        f"{_WITH_CONTROLLER} multi-node-pools",
+        _NAMED.replace("components: [", f"components: [{_PARTS}/monitoring, ")
+        + "patches:\n"
+        + _patch(
+            "{kind: DeviceClass, name: gpu.tangram.dev}",
+            ("add", "/spec/extendedResourceName", "nvidia.com/gpu"),
+        ),
+    ),
+    "clean nodes": Case(("cleanNodes=true",), "clean-nodes", _CLEANED),
+    "clean nodes of everything that was chosen": Case(
+        (
+            "cleanNodes=true",
+            "driverName=gpu.example.com",
+            "kubeletDir=/data/kubelet",
+            "cdiDir=/etc/cdi",
+            "image.pullPolicy=Always",
+            "imagePullSecrets[0].name=regcred",
+            "controller.enabled=true",
+            "metrics.enabled=true",
+        ),
+        "clean-nodes",
+        _CLEANED
+        + _NAMED
+        + "patches:\n"
+        + _patch(
+            "{kind: DaemonSet, name: clean-nodes}",
+            *_cleaned("kubelet", "/data/kubelet", "Directory"),
+            *_cleaned("cdi", "/etc/cdi", "DirectoryOrCreate"),
+            ("replace", f"{_POD}/initContainers/0/imagePullPolicy", "Always"),
+            ("replace", f"{_POD}/containers/0/imagePullPolicy", "Always"),
+            ("add", f"{_POD}/imagePullSecrets", [{"name": "regcred"}]),
         ),
     ),
     "definitions that stay": Case(

@@ -90,6 +90,7 @@ def _is_in(file: Path, paths: list[Path]) -> bool:
         ("chaos", {"--driver-option=--gpu-modes=all=whole,mig,shared"}),
         ("multi_node_gpus", {"--controller", "--nodes"}),
         ("newcomer", {"--bare", "--with-image", "--helm"}),
+        ("chart_options", {"--bare", "--with-image", "--helm"}),
     ],
 )
 def test_tests_that_need_a_cluster_of_another_kind_run_in_one(name: str, wanted: set[str]) -> None:

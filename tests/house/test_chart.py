@@ -152,6 +152,9 @@ WRONG = {
     "hardware=amd": "at '/hardware': value must be one of 'nvidia', 'nics', 'simulated'",
     "imge.tag=1": "at '': additional properties 'imge' not allowed",
     "image.tags=1": "at '/image': additional properties 'tags' not allowed",
+    "driverName=Tangram": "at '/driverName': 'Tangram' does not match pattern",
+    f"driverName={'a' * 64}": "at '/driverName': maxLength: got 64, want 63",
+    "driverName=": "at '/driverName': '' does not match pattern",
     "kubeletDir=var/lib/kubelet": "at '/kubeletDir': 'var/lib/kubelet' does not match pattern",
     "kubeletDir=/var/lib/kubelet/": "at '/kubeletDir': '/var/lib/kubelet/' does not match pattern",
     "image.repository=tangram:1": "at '/image/repository': 'tangram:1' does not match pattern",
@@ -177,6 +180,17 @@ def test_a_wrong_option_is_refused_with_its_name_value_and_rule(options, message
     assert message in done.stderr
 
 
+def test_the_plugins_folder_follows_the_drivers_name_and_the_kubelets_folder_together(helm):
+    done = helm("template", "--set", "driverName=gpu.example.com,kubeletDir=/data/kubelet")
+    (daemon_set,) = (one for one in yaml.safe_load_all(done.stdout) if one and one["kind"] == "DaemonSet")
+    pod = daemon_set["spec"]["template"]["spec"]
+
+    paths = {one["name"]: one["hostPath"]["path"] for one in pod["volumes"] if "hostPath" in one}
+    mounted = {one["name"]: one["mountPath"] for one in pod["containers"][1]["volumeMounts"]}
+
+    assert paths["records"] == mounted["records"] == "/data/kubelet/plugins/gpu.example.com"
+
+
 NEEDED = {
     "metrics.enabled": list(SERVED),
     "controller.certManager": [kind for kind, by in SERVED.items() if by == "cert-manager"],
@@ -200,4 +214,5 @@ def test_an_option_whose_kinds_the_cluster_lacks_is_refused_with_what_to_install
 def test_every_kind_that_is_missing_is_named_at_once(helm):
     done = helm("template", "--set", "metrics.enabled=true")
 
-    assert "monitoring.coreos.com/v1/PodMonitor, monitoring.coreos.com/v1/PrometheusRule: install" in done.stderr
+    missing = "monitoring.coreos.com/v1/PodMonitor, monitoring.coreos.com/v1/PrometheusRule"
+    assert f"does not serve {missing}: install" in done.stderr

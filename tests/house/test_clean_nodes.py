@@ -47,13 +47,13 @@ def test_the_component_for_another_name_of_the_driver_changes_theirs(cleaning):
     assert given(cleaning("name: driver")).driver_name == "gpu.example.com"
 
 
-def test_other_folders_are_given_and_mounted_below_one_that_stays(cleaning):
+def test_other_folders_are_given_and_mounted_at_their_own_paths(cleaning):
     pod = cleaning("name: clean-nodes")
     arguments, (container,) = given(pod), pod["initContainers"]
     paths = {one["name"]: one["hostPath"]["path"] for one in pod["volumes"]}
     mounted = {one["mountPath"] for one in container["volumeMounts"]}
 
     assert (arguments.kubelet_dir, arguments.cdi_dir) == (Path("/data/kubelet"), Path("/etc/cdi"))
-    assert str(arguments.kubelet_dir.parent) in mounted
+    assert str(arguments.kubelet_dir) in mounted
     assert str(arguments.cdi_dir) in mounted
     assert {one["name"]: one["mountPath"] for one in container["volumeMounts"]} == paths

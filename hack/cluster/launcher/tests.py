@@ -68,6 +68,7 @@ _OF_TWO_NODES = ("tests/cluster/test_multi_node_gpus.py", "tests/cluster/test_po
 _TWO_NODES = ("--controller", "--nodes", "2")
 # They install and uninstall Tangram as the pages say, so nothing of it may be there before.
 _OF_A_NEWCOMER = ("tests/cluster/test_newcomer.py",)
+_OF_A_BARE_NODE = (*_OF_A_NEWCOMER, "tests/cluster/test_chart_options.py")
 _NOTHING_YET = ("--bare", "--with-image", "--helm")
 
 
@@ -95,9 +96,9 @@ def parts(version: str, arguments: Sequence[str]) -> tuple[Part, ...]:
         needed = _WITH_CONTROLLER if set(arguments) & set(_CONTROLLED) else ()
         needed = _TWO_NODES if set(arguments) & set(_OF_TWO_NODES) else needed
         needed = _WITH_SHARES if set(arguments) & set(_CHAOS) else needed
-        needed = _NOTHING_YET if set(arguments) & set(_OF_A_NEWCOMER) else needed
+        needed = _NOTHING_YET if set(arguments) & set(_OF_A_BARE_NODE) else needed
         return (Part(version, version, (*(arguments or _FOLDERS), *marked), needed),)
-    named = (*_OF_THE_AGENT, *_OF_THE_PLUGIN, *_CONTROLLED, *_CHAOS, *_OF_TWO_NODES, *_OF_A_NEWCOMER)
+    named = (*_OF_THE_AGENT, *_OF_THE_PLUGIN, *_CONTROLLED, *_CHAOS, *_OF_TWO_NODES, *_OF_A_BARE_NODE)
     others = (*(one for one in _FOLDERS if one not in named), *(f"--ignore={path}" for path in named))
     return (
         Part(f"{version}, agent", version, (*_OF_THE_AGENT, *marked)),
@@ -106,7 +107,7 @@ def parts(version: str, arguments: Sequence[str]) -> tuple[Part, ...]:
         Part(f"{version}, controller", version, (*_CONTROLLED, *marked), _WITH_CONTROLLER),
         Part(f"{version}, chaos", version, (*_CHAOS, *marked), _WITH_SHARES),
         Part(f"{version}, two nodes", version, (*_OF_TWO_NODES, *marked), _TWO_NODES),
-        Part(f"{version}, newcomer", version, (*_OF_A_NEWCOMER, *marked), _NOTHING_YET),
+        Part(f"{version}, newcomer", version, (*_OF_A_BARE_NODE, *marked), _NOTHING_YET),
     )
 
 

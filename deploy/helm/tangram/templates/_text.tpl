@@ -16,8 +16,15 @@ Takes a dictionary: root, the chart's values and files; file, the path below dep
 {{- $text := .root.Files.Get (print "manifests/" .file) -}}
 {{- if not $text -}}{{- fail (printf "the chart lacks manifests/%s: package it in a whole checkout" .file) -}}{{- end -}}
 {{- $values := .root.Values -}}
+{{- if ne $values.driverName "tangram.dev" -}}
+{{- /* All places of the driver's name; what else is called tangram.dev are groups of APIs, labels and classes. */}}
+{{- range list `"%s"` "value: %s}" "driver: %s\n" "resourceNames: [%s]" "/plugins/%s" -}}
+{{- $text = replace (printf . "tangram.dev") (printf . $values.driverName) $text -}}
+{{- end -}}
+{{- end -}}
 {{- $text
     | replace "tangram-system" .root.Release.Namespace
+    | replace "tangram-clean-nodes" .root.Release.Namespace
     | replace "registry.invalid/tangram" (include "tangram.image" .root)
     | replace "/var/lib/kubelet" $values.kubeletDir
     | replace "/var/run/cdi" $values.cdiDir
