@@ -56,13 +56,11 @@ explore: $(VENV)/.ready
 	    $(VENV)/bin/pytest -q -n auto -m hypothesis --hypothesis-profile=explore || exit 1; done
 
 # Machines that answer anything: make explore-trees TREES=100000 tries as many of each property (docs/benchmarks.md).
-# Their files are made and removed in memory: on a disk, removing the folders of a tree took as long as all else.
 TREES ?= 1000
 ANYTHING ?= tree nvml
-IN_MEMORY := $(wildcard /dev/shm)
 .PHONY: explore-trees
 explore-trees: $(VENV)/.ready
-	TANGRAM_TREES=$(TREES) $(if $(IN_MEMORY),TMPDIR=$(IN_MEMORY)) $(VENV)/bin/pytest -q -n 0 -o timeout=0 \
+	TANGRAM_TREES=$(TREES) $(VENV)/bin/pytest -q -n 0 -o timeout=0 \
 	    --hypothesis-profile=explore $(ANYTHING:%=tests/agent/hardware/test_any_%.py)
 
 check: $(VENV)/.ready

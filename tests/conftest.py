@@ -7,6 +7,7 @@ import gc
 import os
 
 import pytest
+import short_folders
 from fault_matrix import collecting
 from fault_matrix.collecting import note, pytest_addoption
 from hypothesis import settings
@@ -30,8 +31,10 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_configure(config: pytest.Config) -> None:
     """Collect no garbage while tests are collected: there is hardly any, and ever more objects to look at.
 
+    The tests' own folders lie in memory where there is room, and pytest keeps those of tests that failed.
     Examples are made of constants of all loaded modules, which are others in each worker: explorers only.
     """
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", short_folders.ROOT)
     gc.disable()
     if config.getoption(PROFILE) != EXPLORE:
         providers.is_local_module_file = lambda _: False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from acts_on_nics import ACT, SIBLING, VF, Acting
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from short_folders import short_folder
 
 from agent.hardware.errors import HardwareError
 from agent.hardware.open import simulated_hardware
@@ -45,7 +45,7 @@ def fresh(machine):
 @given(st.lists(st.tuples(ACT, PAUSES, st.booleans()), max_size=8))
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_after_any_acts_a_look_finds_what_a_first_look_finds(done):
-    with tempfile.TemporaryDirectory() as folder:
+    with short_folder() as folder:
         acting = Acting(Path(folder))
         agent = Agent(acting.machine)
         for act, pause, rests in done:

@@ -3,9 +3,9 @@
 import uuid
 from dataclasses import replace
 from pathlib import Path
-from tempfile import mkdtemp
 
 import pytest
+from short_folders import short_folder
 
 from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node
@@ -40,8 +40,9 @@ FINALIZER = "resource.kubernetes.io/delete-protection"
 
 @pytest.fixture(scope="module")
 def pool():
-    machine = SimulatedMachine.open(load_node("dgx-a100"), Path(mkdtemp()))
-    inventory = discover(simulated_hardware(machine).readers, "node-1")
+    with short_folder() as folder:
+        machine = SimulatedMachine.open(load_node("dgx-a100"), Path(folder))
+        inventory = discover(simulated_hardware(machine).readers, "node-1")
     return describe(replace(inventory, modes=read_gpu_modes(["all=whole,mig,shared"]))).pool
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 import grpc
@@ -18,6 +17,7 @@ import pytest
 from claims_cluster import Clock, Cluster, reports_of
 from claims_cluster.server import Server, allocated, kubeconfig
 from devices_of_kinds import SHARE_ID, left_of_nics
+from short_folders import short_folder
 
 from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Gpus
@@ -263,7 +263,7 @@ class Site:
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """A folder with a path short enough for the sockets below it."""
-    with TemporaryDirectory(prefix="tg-", dir="/tmp") as name:
+    with short_folder() as name:
         yield Path(name)
 
 

@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import Event
 
 import pytest
 import shared_nvswitch
 from devices_of_kinds import ON_DEMAND, allocated_device, left_of_nics
 from shared_nvswitch import shared_node
+from short_folders import short_folder
 from slow_daemons import with_slow_daemons
 from told_cluster import Cluster
 
@@ -271,7 +271,7 @@ def make_bench(
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """A folder with a path short enough for the sockets below it."""
-    with TemporaryDirectory(prefix="tg-", dir="/tmp") as name:
+    with short_folder() as name:
         yield Path(name)
 
 
@@ -361,7 +361,7 @@ def vf_bench(folder: Path) -> Bench:
 @pytest.fixture(scope="session")
 def dgx_devices() -> Iterator[NodeDevices]:
     """What a DGX A100 offers."""
-    with TemporaryDirectory(prefix="tg-", dir="/tmp") as name:
+    with short_folder() as name:
         simulated = SimulatedMachine.open(load_node("dgx-a100"), Path(name))
         yield devices_of(machine_of(simulated), "dgx-a100")
 

@@ -12,6 +12,7 @@ import pytest
 from campaign import ROUND, in_rounds
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from short_folders import ROOT
 
 from agent.hardware import attributes
 from agent.hardware.errors import HardwareError, HardwareFault
@@ -74,7 +75,7 @@ def sound(root):
 def test_odd_files_and_looping_links_of_one_nic_leave_the_other_as_it_is(
     before, files, is_nic, links, netdev, v4, v6
 ):
-    root = Path(tempfile.mkdtemp())
+    root = Path(tempfile.mkdtemp(dir=ROOT))
     try:
         sound(root)
         folder = function(root, ODD, files | ({"class": b"0x020000\n"} if is_nic else {}))

@@ -6,9 +6,9 @@ import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
+from short_folders import short_folder
 
 from agent.hardware.driver.configs import configs
 from agent.hardware.driver_root import DriverRoot
@@ -21,7 +21,7 @@ PERSISTENCE, FABRIC = "run/nvidia-persistenced/socket", "run/nvidia-fabricmanage
 @pytest.fixture
 def root() -> Iterator[Path]:
     """A folder whose name is short enough for sockets, with both services."""
-    with TemporaryDirectory(prefix="tg-", dir="/tmp") as name, ExitStack() as stack:
+    with short_folder() as name, ExitStack() as stack:
         for path in (PERSISTENCE, FABRIC):
             listen(stack, Path(name) / path)
         yield Path(name)

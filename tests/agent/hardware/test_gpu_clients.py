@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from short_folders import short_folder
 
 from agent.hardware.clients import open_files
 from agent.hardware.clients.adapter import ProcClients
@@ -262,7 +262,7 @@ def test_what_cannot_be_looked_at_is_told(
     links=st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1), max_size=3),
 )
 def test_whatever_procfs_says_nobody_fails(texts: dict[str, bytes], links: list[str]) -> None:
-    with TemporaryDirectory() as name:
+    with short_folder() as name:
         folder = Path(name) / "proc/812"
         (folder / "fd").mkdir(parents=True)
         for file, text in texts.items():

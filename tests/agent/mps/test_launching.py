@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from short_folders import ON_DISK
 
 from agent.hardware.driver_root import DriverRoot
 from agent.hardware.mps.adapter import MpsProgram
@@ -73,7 +74,7 @@ def test_a_driver_in_a_folder_of_its_own_is_run_with_its_own_libraries(tmp_path:
 @pytest.fixture
 def mounting() -> Iterator[MpsProgram]:
     """The daemons of a simulated machine, with common memory as a real machine has it."""
-    with TemporaryDirectory(prefix="tg-", dir="/tmp") as folder:
+    with TemporaryDirectory(prefix="tg-", dir=ON_DISK) as folder:
         simulated = SimulatedMachine.open(load_node("a100x2"), Path(folder))
         plain = simulated_hardware(simulated).mps
         assert isinstance(plain, MpsProgram)

@@ -7,10 +7,10 @@ import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from short_folders import short_folder
 
 from agent.hardware.errors import HardwareFault, InvalidArgument, NotFound, TimedOut
 from agent.hardware.mps.adapter import MpsProgram
@@ -25,7 +25,7 @@ PID_FILE = "nvidia-cuda-mps-control.pid"
 @pytest.fixture
 def machine() -> Iterator[SimulatedMachine]:
     """A machine in a folder with a path short enough for sockets."""
-    with TemporaryDirectory(prefix="tg-", dir="/tmp") as folder:
+    with short_folder() as folder:
         yield SimulatedMachine.open(load_node("a100x2"), Path(folder))
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import tempfile
 from pathlib import Path
 
 import pytest
 from acts_on_nics import ACTS, Acting
 from hypothesis import HealthCheck, given, settings
+from short_folders import short_folder
 
 from agent.hardware.errors import HardwareError, HardwareFault, InUse
 from agent.hardware.nics.links import AddRoute, Link, Move, Rename, Route, SetMac, SetMtu, SetUp
@@ -283,7 +283,7 @@ def shown(root: Path) -> dict[str, object]:
 @given(ACTS)
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_after_any_acts_the_files_are_those_of_a_tree_made_anew(done: list[tuple]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
+    with short_folder() as folder:
         acting = Acting(Path(folder))
         for act in done:
             try:
@@ -302,7 +302,7 @@ def test_after_any_acts_the_files_are_those_of_a_tree_made_anew(done: list[tuple
 @given(ACTS)
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_tree_of_another_state_is_mended_when_the_machine_is_attached(done: list[tuple]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
+    with short_folder() as folder:
         acting = Acting(Path(folder))
         first = (acting.machine.directory / "machine.json").read_text()
         before = shown(acting.machine.root)

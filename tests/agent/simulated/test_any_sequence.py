@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
+from short_folders import short_folder
 
 from agent.hardware.errors import InsufficientResources, InUse, NotFound
 from agent.hardware.simulated import NodeFile, SimulatedMachine, node_text, parse_node
@@ -32,7 +32,7 @@ class AnySequence(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.directory = tempfile.TemporaryDirectory()
+        self.directory = short_folder()
         self.machine = SimulatedMachine.open(self.node, Path(self.directory.name))
         self.gpus = self.machine.gpus
         self.card = self.machine.node.cards[0]

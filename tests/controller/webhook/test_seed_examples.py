@@ -4,10 +4,10 @@ import base64
 import json
 import uuid
 from pathlib import Path
-from tempfile import mkdtemp
 
 import pytest
 import yaml
+from short_folders import short_folder
 
 from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node
@@ -27,9 +27,10 @@ NODE = "dgx-a100"
 
 @pytest.fixture(scope="module")
 def decider():
-    machine = SimulatedMachine.open(load_node(NODE), Path(mkdtemp()))
     state = ClusterState()
-    state.set_pool(describe(discover(simulated_hardware(machine).readers, NODE)).pool)
+    with short_folder() as folder:
+        machine = SimulatedMachine.open(load_node(NODE), Path(folder))
+        state.set_pool(describe(discover(simulated_hardware(machine).readers, NODE)).pool)
     return PodDecider(Engine(state))
 
 

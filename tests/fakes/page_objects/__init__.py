@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from short_folders import short_folder
 
 from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node
@@ -20,7 +21,7 @@ Object = Mapping[str, Any]
 
 @cache
 def _published() -> str:
-    with tempfile.TemporaryDirectory() as folder:
+    with short_folder() as folder:
         machine = SimulatedMachine.open(load_node("dgx-a100"), Path(folder) / "machine")
         return json.dumps(
             FORMS["v1"](shown_of(simulated_hardware(machine).readers, "dgx-a100", DRIVER).devices)

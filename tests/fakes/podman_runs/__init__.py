@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from short_folders import ON_DISK
 
 IMAGE = "localhost/tangram-busybox:1"
 BUSYBOX = Path("/bin/busybox")
@@ -120,10 +121,12 @@ def real_podman() -> Iterator[Podman]:
         pytest.fail(f"a container must run here, and cannot: {reason}")
     if reason is not None:
         pytest.skip(f"no container can run here: {reason}")
-    with TemporaryDirectory(prefix="tg-podman-", dir="/tmp") as name:
+    # Podman tidies up behind a container in a process of its own, which may write when all tests are over.
+    with TemporaryDirectory(prefix="tg-podman-", dir=ON_DISK, ignore_cleanup_errors=True) as name:
         found = Podman(Path(name) / "storage")
         _import_image(found, Path(name) / "image")
         yield found
+        subprocess.run(found.command("rm", "--all", "--force"), capture_output=True, check=False)
 
 
 def _import_image(podman: Podman, image: Path) -> None:

@@ -10,13 +10,13 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import devices_of_kinds
 import pytest
 from devices_of_kinds import example_of
 from kept_descriptions import describe_once
+from short_folders import short_folder
 
 from plugin.kinds.table import AnyKind
 from plugin.machine import node
@@ -54,7 +54,7 @@ class CleanMachines:
 
 @pytest.fixture(scope="session")
 def clean_machines() -> Iterator[CleanMachines]:
-    with TemporaryDirectory(prefix="tg-", dir="/tmp") as name:
+    with short_folder() as name:
         yield CleanMachines(Path(name))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from damaged_files import DAMAGES, flip, places
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from records_before_seals import line_before_seals
+from short_folders import short_folder
 
 from plugin.base.errors import DeviceHeld, HardwareFailed, NotQuarantined, RecordDamaged
 from scheduler_core.model.claim import ClaimUid
@@ -191,7 +191,7 @@ def test_an_instance_in_use_is_not_destroyed_by_a_release_and_the_next_one_goes_
 def test_any_number_of_damages_destroys_nothing_gives_nothing_away_and_lets_the_pod_end(
     bench_in: Callable[[Path], Any], wounds: list[tuple[str, float]]
 ) -> None:
-    with TemporaryDirectory(prefix="tg-", dir="/tmp") as name:
+    with short_folder() as name:
         bench = bench_in(Path(name))
         bench.prepare("u1", HALF, "gpu-1")
         data = record_file(bench).read_bytes()

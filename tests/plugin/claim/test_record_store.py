@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from short_folders import short_folder
 
 from plugin.base.claim_uid import checked_uid, is_uid
 from plugin.base.errors import ClaimUnusable, RecordDamaged, RecordTooNew
@@ -98,7 +98,7 @@ def test_people_can_read_a_record_and_what_it_was_before(store: RecordStore) -> 
 @given(length=st.integers(min_value=0, max_value=len(encode(RECORD)) - 2))
 def test_what_was_cut_off_counts_as_not_written_and_what_follows_it_does(length: int) -> None:
     completed, undoing = RECORD.in_state(State.COMPLETED), RECORD.in_state(State.UNDOING)
-    with tempfile.TemporaryDirectory() as folder:
+    with short_folder() as folder:
         store = RecordStore(Path(folder))
         store.save(RECORD)
         store.note(completed)

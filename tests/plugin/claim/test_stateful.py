@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -21,6 +20,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from short_folders import short_folder
 
 from agent.hardware.simulated.nic_state import KERNEL_DRIVER, SettingState
 from agent.hardware.types import Bdf
@@ -122,7 +122,7 @@ def claims_over(make: Any, scene: Scene) -> type[RuleBasedStateMachine]:  # noqa
 
         def __init__(self) -> None:
             super().__init__()
-            self.temporary = TemporaryDirectory(prefix="tg-", dir="/tmp")
+            self.temporary = short_folder()
             self.bench = make(Path(self.temporary.name), node=scene.node)
             self.promised: dict[str, tuple[str, ...]] = {}
             self.configs: dict[str, tuple[OpaqueConfig, ...]] = {}

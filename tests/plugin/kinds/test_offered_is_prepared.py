@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from short_folders import short_folder
 
 from agent.hardware.nics.types import VFIO_PCI, DriverBinding
 from agent.hardware.simulated import node_text, shipped_nodes
@@ -106,7 +106,7 @@ def test_whatever_is_wrong_with_a_node_what_it_offers_can_be_prepared_and_change
     linked_bench_in: Callable[..., Any], node: tuple[str, str, list[str], bool, bool]
 ) -> None:
     name, text, faults, anew, unbound = node
-    with TemporaryDirectory(prefix="tg-", dir="/tmp") as folder:
+    with short_folder() as folder:
         file = Path(folder) / f"{name}.yaml"
         file.write_text(text)
         bench = linked_bench_in(Path(folder), None, str(file))

@@ -4,11 +4,11 @@ import json
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from short_folders import short_folder
 
 from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node
@@ -44,8 +44,9 @@ HALVES = '{"4": [{"minors": [0, 1, 2, 3]}, {"minors": [4, 5, 6, 7]}]}'
 
 @cache
 def published(board, table, is_honored):
-    machine = SimulatedMachine.open(load_node(board), Path(mkdtemp()))
-    inventory = discover(simulated_hardware(machine).readers, NODE.name)
+    with short_folder() as folder:
+        machine = SimulatedMachine.open(load_node(board), Path(folder))
+        inventory = discover(simulated_hardware(machine).readers, NODE.name)
     parsed = table_of("table", table) if table else shipped_table(board)
     found = describe(replace(inventory, linked=LinkedGpus(parsed, is_honored)))
     (pool,) = v1.pools(v1.decode_slice(one) for one in v1_slices(found))

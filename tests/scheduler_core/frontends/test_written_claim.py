@@ -7,11 +7,11 @@ from dataclasses import replace
 from functools import cache, partial
 from itertools import count
 from pathlib import Path
-from tempfile import mkdtemp
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from short_folders import short_folder
 
 from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node
@@ -56,8 +56,9 @@ TEN_GIB = {"memory": Quantity.of(10 * 2**30)}
 
 @cache
 def published(modes):
-    machine = SimulatedMachine.open(load_node("dgx-a100"), Path(mkdtemp()))
-    inventory = discover(simulated_hardware(machine).readers, NODE.name)
+    with short_folder() as folder:
+        machine = SimulatedMachine.open(load_node("dgx-a100"), Path(folder))
+        inventory = discover(simulated_hardware(machine).readers, NODE.name)
     return describe(replace(inventory, modes=read_gpu_modes([f"all={modes}"]))).pool
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 from node_site import NodeSite
+from short_folders import short_folder
 
 
 @pytest.fixture
 def site_of() -> Iterator[Callable[[str], NodeSite]]:
     """Make the site of a shipped machine, with paths short enough for sockets."""
-    with TemporaryDirectory(prefix="tg-", dir="/tmp") as name:
+    with short_folder() as name:
         yield lambda node: NodeSite(Path(name), node)
 
 

@@ -6,9 +6,9 @@ import logging
 import time
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
+from short_folders import short_folder
 
 from agent.hardware.errors import HardwareFault
 from agent.hardware.open import simulated_hardware
@@ -80,7 +80,7 @@ class Site:
 @pytest.fixture
 def site():
     """A site in a folder with a path short enough for sockets."""
-    with TemporaryDirectory(prefix="tg-", dir="/tmp") as name:
+    with short_folder() as name:
         yield Site(Path(name))
 
 

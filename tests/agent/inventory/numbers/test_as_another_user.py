@@ -6,9 +6,9 @@ import os
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
+from short_folders import short_folder
 
 from agent.health.state import HealthState
 from agent.health.state_file import StateFile
@@ -25,7 +25,7 @@ A, B = "0000:01:00.0", "0000:02:00.0"
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """A folder of root's, as the kubelet makes it for a volume."""
-    with TemporaryDirectory(prefix="tg-", dir="/tmp") as name:
+    with short_folder() as name:
         os.chmod(name, 0o755)
         made = Path(name) / "gpu-numbers"
         made.mkdir(mode=0o755)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from short_folders import short_folder
 
 from agent.hardware.types import Bdf
 from agent.inventory.vfs.rules import VfRule, VfRules
@@ -38,7 +38,7 @@ def claims_over(make: Any) -> type[RuleBasedStateMachine]:  # noqa: C901 - one c
 
         def __init__(self) -> None:
             super().__init__()
-            self.temporary = TemporaryDirectory(prefix="tg-", dir="/tmp")
+            self.temporary = short_folder()
             self.bench = make(Path(self.temporary.name), RULES["three on demand"])
             self.promised: dict[str, tuple[str, ...]] = {}
             self.by_hand: int | None = None

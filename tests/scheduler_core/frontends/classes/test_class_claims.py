@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 from pathlib import Path
-from tempfile import mkdtemp
 
 import pytest
 import yaml
+from short_folders import short_folder
 
 from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node
@@ -55,8 +55,9 @@ CLASSES = {
 
 @pytest.fixture(scope="module")
 def pool():
-    machine = SimulatedMachine.open(load_node("dgx-a100"), Path(mkdtemp()))
-    inventory = discover(simulated_hardware(machine).readers, "n")
+    with short_folder() as folder:
+        machine = SimulatedMachine.open(load_node("dgx-a100"), Path(folder))
+        inventory = discover(simulated_hardware(machine).readers, "n")
     found = describe(replace(inventory, modes=read_gpu_modes(["all=whole,mig,shared"]))).pool
     first = next(one.name for one in found.devices if one.attributes[TYPE] == "nic")
     devices = tuple(without_rdma(one) if one.name == first else one for one in found.devices)
