@@ -14,13 +14,13 @@ from daemon.address import Address
 from daemon.page.hub import Hub
 from daemon.page.server import serving_page
 from daemon.signals import EndSignal
-from scheduler_core.model.names import DEFAULT_DRIVER
 from tangram.commands.pending import add_kubeconfig
 from tangram.errors import BadInput, bad_argument
 from tangram.face import DONE, Face, Subparsers, add_command
 from tangram.loading import open_followed
-from tangram.options import add_only_driver
+from tangram.options import add_driver_name, add_only_driver
 from tangram.page.report import titled
+from tangram.preparable import driver_of
 from tangram.summaries import SUMMARIES
 
 _ADDRESS: Final = "127.0.0.1:8765"
@@ -36,6 +36,7 @@ It ends with Ctrl-C. docs/web.md says what is on the page, and how the controlle
     parser = add_command(parsers, "serve", SUMMARIES["serve"], example, _run)
     add_kubeconfig(parser)
     add_only_driver(parser)
+    add_driver_name(parser, "Tangram's DRA driver, whose controller gives reasons")
     parser.add_argument(
         "--address",
         default=_ADDRESS,
@@ -51,9 +52,10 @@ def _run(options: Namespace, face: Face) -> int:
         raise bad_argument("--address", options.address, rule)
     face.connect(options.kubeconfig, options.context).list("Node")  # a server that cannot be read is told now
     where = f"context {options.context}" if options.context else "the cluster"
-    cluster = open_followed(options.kubeconfig, options.context, DEFAULT_DRIVER)
+    driver = driver_of(options)
+    cluster = open_followed(options.kubeconfig, options.context, driver)
     title, drivers = titled(where, options.only_drivers), options.only_drivers
-    following = Following(cluster.page_kinds, DEFAULT_DRIVER, title, _CLOCKS, drivers)
+    following = Following(cluster.page_kinds, driver, title, _CLOCKS, drivers)
     hub, stop, ended = Hub(following.value()), Event(), EndSignal()
     try:
         with serving_page((address.host, address.port), hub, is_local=True) as port:

@@ -70,7 +70,12 @@ def empty_cluster(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             done.append("closed")
 
     monkeypatch.setattr("tangram.api.connect", lambda *_: FileCluster(()))
-    monkeypatch.setattr("tangram.page.serve.open_followed", lambda *_: Empty())
+
+    def followed(file: object, context: object, driver: str) -> Empty:
+        done.append(f"opened for {driver}")
+        return Empty()
+
+    monkeypatch.setattr("tangram.page.serve.open_followed", followed)
     return done
 
 
@@ -106,4 +111,15 @@ def test_an_address_that_is_in_use_is_told_and_the_cluster_is_left(
         answer = tangram("serve", f"--address=127.0.0.1:{port}")
     assert (answer.status, answer.out) == (2, "")
     assert f"serve: listen on 127.0.0.1:{port}: Address already in use" in answer.err
-    assert empty_cluster == ["closed"]
+    assert empty_cluster == ["opened for tangram.dev", "closed"]
+
+
+def test_the_cluster_is_followed_for_the_driver_that_is_named(
+    tangram: Run, monkeypatch: pytest.MonkeyPatch, empty_cluster: list[str]
+) -> None:
+    monkeypatch.setattr("tangram.page.serve.EndSignal", lambda: Ending(lambda: None))
+
+    answer = tangram("serve", "--address=127.0.0.1:0", "--driver-name=gpu.example.com")
+
+    assert answer.status == 0
+    assert empty_cluster[0] == "opened for gpu.example.com"
