@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.documents import Document, InvalidDocument
 from scheduler_core.frontends.objects import KINDS, Objects
 from scheduler_core.model.cluster import Cluster

@@ -7,11 +7,11 @@ cannot read is left out, and its name is printed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from controller.model.slice_text import parse, read_v1_slice
 from scheduler_core.base.errors import CoreError
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec import v1
 from scheduler_core.codec.claims import decode_allocated_claim, decode_class
 from scheduler_core.codec.documents import decode_node

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from scheduler_core.base.errors import CoreError
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.claims import decode_allocated_claim
 from scheduler_core.codec.documents import Document
 from scheduler_core.model.claim import AllocatedClaim, ClaimRef

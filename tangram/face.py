@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from scheduler_core.base.quick_dataclass import dataclass
 from tangram.errors import BadInput
 
 if TYPE_CHECKING:  # a command loads those that it uses

@@ -6,11 +6,11 @@ Takes kinds, names and documents; returns documents and changes. Every failure i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from typing import Any, Generic, Protocol
 
+from scheduler_core.base.quick_dataclass import dataclass
 from tangram.clusters import Reading, V
 
 Document = Mapping[str, Any]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+
+from scheduler_core.base.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from agent.hardware.machine_options import MachineOptions

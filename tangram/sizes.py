@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from scheduler_core.base.quick_dataclass import dataclass
 
 Objects = Sequence[Mapping[str, Any]]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec import v1
 from scheduler_core.codec.claims import decode_class
 from scheduler_core.codec.documents import Document

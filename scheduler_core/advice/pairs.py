@@ -7,7 +7,7 @@ All questions together are bounded. The engine's state is as before afterwards.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Final
 
@@ -25,6 +25,7 @@ from scheduler_core.advice.remedies import (
 )
 from scheduler_core.advice.single_changes import asked_counts, dropped, ended, fewer, less, reworded_on
 from scheduler_core.advice.trials import Trials
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.engine import Engine
 from scheduler_core.model.claim import Claim
 from scheduler_core.model.nodes import Node

@@ -7,10 +7,11 @@ question. Nothing is searched here.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.claim import AllocatedClaim, Claim, ClaimRef, Constraint, DeviceRequest
 from scheduler_core.model.cluster import Cluster
 

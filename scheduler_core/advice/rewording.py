@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from scheduler_core.advice.remedies import Change, Reword, reworded
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.explain.selector_terms import terms_of
 from scheduler_core.explain.values_present import values_present
 from scheduler_core.model.claim import Claim, DeviceClass

@@ -7,8 +7,8 @@ searched here, so that a device that a request could have may still be given to 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.explain.funnel import matching_stages
 from scheduler_core.explain.possible import Possible
 from scheduler_core.explain.replay import Replay

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from math import inf
 from typing import Final
+
+from scheduler_core.base.quick_dataclass import dataclass
 
 DECISION: Final = 10_000
 """Steps that one decision on one node may take: a few tenths of a second at most."""

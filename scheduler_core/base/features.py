@@ -7,8 +7,10 @@ field that belongs to it is not read.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Literal
+
+from scheduler_core.base.quick_dataclass import dataclass
 
 Groups = Literal["kep-4815", "kep-5963"]
 """What a device without compatibility groups is compatible with: with every device (KEP-4815, the first

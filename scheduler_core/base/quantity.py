@@ -9,9 +9,11 @@ Source: apimachinery ``resource.Quantity`` and its serialisation rules.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Final
+
+from scheduler_core.base.quick_dataclass import dataclass
 
 NANO: Final = 10**9
 _BINARY: Final = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60}

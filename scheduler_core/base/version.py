@@ -8,9 +8,11 @@ Source: semver.org 2.0.0; upstream's validation of ``version`` values.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import total_ordering
 from typing import Final
+
+from scheduler_core.base.quick_dataclass import dataclass
 
 _LOOSE: Final = re.compile(
     r"v?(?P<core>[0-9]{1,18}(?:\.[0-9]{1,18}){0,2})"

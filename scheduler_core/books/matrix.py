@@ -9,11 +9,11 @@ expression that only one device of a pair meets, and a pair with a common group 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import combinations
 
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.features import ALL, Features
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.books.ledger import Ledger
 from scheduler_core.books.usage import Share
 from scheduler_core.model.device import Device, DeviceName

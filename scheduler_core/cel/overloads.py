@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.cel.errors import no_such_overload
 from scheduler_core.cel.values import python_types
 

@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
+
+from scheduler_core.base.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

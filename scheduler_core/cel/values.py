@@ -8,11 +8,12 @@ types are defined here.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import total_ordering
 from typing import Any, Final
 
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.base.version import Version
 
 INT_MIN: Final = -(2**63)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.cel.values import TYPE_NAMES, Domains
 
 

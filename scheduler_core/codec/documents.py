@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from scheduler_core.base.errors import CoreError, InvalidInput
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec import composite
 from scheduler_core.model.nodes import Node
 

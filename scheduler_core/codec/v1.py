@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from scheduler_core.base import limits
 from scheduler_core.base.errors import InvalidSlice
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.amounts import write_amounts
 from scheduler_core.codec.decoded import Decoded
 from scheduler_core.codec.fields import Fields, subject_of

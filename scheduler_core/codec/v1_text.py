@@ -7,11 +7,11 @@ API servers write equal values as equal text, and the devices of a cluster consi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from scheduler_core.base import limits
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.attributes import read_new_attributes
 from scheduler_core.codec.decoded import Decoded
 from scheduler_core.codec.fields import Fields

@@ -8,9 +8,9 @@ of the answer stays as it is. Nothing is decided here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.comparison.remaining_parts import PartDifference, RemainingParts
 from scheduler_core.explain.replay import Replay, given_to, place_of
 from scheduler_core.model.claim import (

@@ -7,8 +7,8 @@ here.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.comparison.remaining_parts import PartDifference, RemainingParts, States
 from scheduler_core.model.claim import Claim
 from scheduler_core.model.cluster import Cluster

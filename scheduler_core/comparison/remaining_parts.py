@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from math import log
 
 from scheduler_core.base.effort import Effort
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.claims.selector_cache import SelectorCache
 from scheduler_core.engine.policy.part_counts import PartKey
 from scheduler_core.engine.policy.part_kinds import PartKinds

@@ -8,11 +8,12 @@ allocated whole. Takes a pool; returns the dimensions that have to move.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from scheduler_core.base import limits
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.device import Device, DeviceName, Draw, SourceName
 from scheduler_core.model.pool import Pool
 

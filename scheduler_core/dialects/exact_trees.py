@@ -9,9 +9,9 @@ Source: rules S2 to S5 of docs/semantics.md; decision 0064.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from scheduler_core.base import limits
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.device import Device, DeviceName, SourceName
 from scheduler_core.model.pool import Pool
 

@@ -8,12 +8,12 @@ Devices of one source stay in one slice where possible, so that a change touches
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
 from scheduler_core.base import limits
 from scheduler_core.base.errors import CannotProject
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.device import Device, SourceName
 from scheduler_core.model.pool import Pool
 

@@ -9,10 +9,11 @@ unusable, but no other one. Rules S1 to S6 of docs/semantics.md; source: KEP-481
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeVar
 
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.dialects.supply import Flat, Unusable, as_dimensions, find_draws, parents, reject_chains
 from scheduler_core.model.composite import CompositeDevice, CompositeSlice, Mixin
 from scheduler_core.model.device import AttributeValue, Device, DeviceName, Draw, QualifiedName, SourceName

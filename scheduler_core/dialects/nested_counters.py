@@ -11,10 +11,11 @@ counters, or why there are none. Source: rules S2 to S5 of docs/semantics.md; de
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from scheduler_core.base import limits
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.dialects.exact_trees import ExactTree, exact_trees
 from scheduler_core.dialects.pairwise import misfit
 from scheduler_core.dialects.spelling import SpellingTable

@@ -8,10 +8,11 @@ makes room for a new one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from scheduler_core.base import limits
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.dialects.layout import Cut, Layout, cut, fits_together, repeated_source, runs
 from scheduler_core.dialects.places import is_worth_keeping, places_after
 from scheduler_core.model.device import Device, DeviceName, SourceName

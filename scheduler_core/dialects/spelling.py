@@ -8,9 +8,9 @@ the same spelling are refused, and so are names that cannot be turned back.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TypeVar
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.device import DeviceName, QualifiedName
 from scheduler_core.model.names import (
     capacity_spelling,

@@ -8,10 +8,11 @@ it. Rules S2 to S6 of docs/semantics.md; source: KEP-4815.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import cast
 
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.composite import CompositeDevice
 from scheduler_core.model.device import AttributeValue, DeviceName, Draw, QualifiedName, SourceName
 from scheduler_core.model.names import bare

@@ -8,12 +8,13 @@ which is not in tables. A solver that reaches the bound returns ``Undecided``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
 from scheduler_core.base.effort import DECISION, Effort, EffortExceeded
 from scheduler_core.base.errors import SelectorError
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.claims.selector_cache import SelectorCache
 from scheduler_core.engine.compiled_claim import CompiledClaim
 from scheduler_core.engine.policy.policies import Chooser, Priced

@@ -7,11 +7,11 @@ longer than most answers, so the result is kept for the last few nodes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import is_
 from typing import Final
 
 from scheduler_core.base.features import Features
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
 from scheduler_core.search.candidates import Offer, offers

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.search.search_space import SearchSpace
 from scheduler_core.model.device import AttributeValue, DeviceId, QualifiedName
 from scheduler_core.model.pool import Pool

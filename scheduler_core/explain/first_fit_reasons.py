@@ -7,8 +7,8 @@ device its obstacle. Nothing is decided or searched here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.explain.replay import Replay, given_to, place_of
 from scheduler_core.model.claim import AllocatedDevice, Claim, ClaimRef
 from scheduler_core.model.cluster import Cluster

@@ -8,9 +8,10 @@ is searched here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from scheduler_core.base.errors import SelectorError
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.explain.possible import Possible
 from scheduler_core.explain.replay import Replay
 from scheduler_core.explain.selector_terms import terms_of

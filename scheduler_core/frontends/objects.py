@@ -6,10 +6,11 @@ The ``kind`` of a document says which object it is, and the fields of a slice sa
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, TypeVar
 
 from scheduler_core.base.errors import message
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec import composite, v1
 from scheduler_core.codec.claims import decode_allocated_claim, decode_claim, decode_class
 from scheduler_core.codec.documents import (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from scheduler_core.base.features import ALL, Features
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.claim import AllocatedClaim, DeviceClass
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool

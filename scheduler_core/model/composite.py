@@ -8,9 +8,10 @@ Source: KEP-4815 in its first form; taints as KEP-5055 has them (decision 0106).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.device import AttributeValue, DeviceName, QualifiedName
 from scheduler_core.model.nodes import NodeSelection
 from scheduler_core.model.policy import RequestPolicy

@@ -7,10 +7,11 @@ flattened capacity of a device that other devices name. The allocator needs noth
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NewType
 
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.base.version import Version
 from scheduler_core.model.nodes import AllNodes, NodeSelection
 from scheduler_core.model.policy import RequestPolicy

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.claim import ClaimRef
 
 

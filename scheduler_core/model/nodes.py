@@ -6,9 +6,11 @@ Source: core/v1 NodeSelector; the node selection fields of ResourceSlice and its
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Final
+
+from scheduler_core.base.quick_dataclass import dataclass
 
 
 class Operator(StrEnum):

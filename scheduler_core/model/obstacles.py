@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.claim import Constraint
 from scheduler_core.model.device import AttributeValue, DeviceName, QualifiedName, SourceName
 from scheduler_core.model.pool import PoolId

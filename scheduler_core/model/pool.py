@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from scheduler_core.base.features import Features
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.device import Device, DeviceId, DeviceName, SourceName
 from scheduler_core.model.nodes import AllNodes, Node, NodeSelection, OnNode, admits
 

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.claim import ClaimRef
 from scheduler_core.model.device import DeviceId
 from scheduler_core.model.funnel import Funnel

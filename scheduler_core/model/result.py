@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.claim import AllocatedDevice, ClaimRef, Constraint, OpaqueConfig
 from scheduler_core.model.funnel import Funnel
 from scheduler_core.model.nodes import NodeSelection

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
+
+from scheduler_core.base.quick_dataclass import dataclass
 
 
 class Effect(StrEnum):

@@ -9,9 +9,10 @@ the allocator are bounded; an answer says whether fewer nodes were ruled out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.engine import Engine
 from scheduler_core.model.claim import Claim
 from scheduler_core.model.nodes import Node

@@ -10,10 +10,11 @@ enough, and none of its claims could stay; but another set with fewer claims may
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain, combinations, islice
 from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.engine import Engine
 from scheduler_core.model.claim import AllocatedClaim, Claim, ExclusiveScope
 from scheduler_core.model.nodes import Node

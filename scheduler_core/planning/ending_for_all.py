@@ -8,10 +8,11 @@ in all. Copies that have their devices keep them.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import inf
 from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.engine import Engine
 from scheduler_core.model.claim import AllocatedClaim, Claim, ClaimRef
 from scheduler_core.model.nodes import Node

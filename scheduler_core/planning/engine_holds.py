@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.engine import Engine
 from scheduler_core.model.claim import Claim
 from scheduler_core.model.nodes import Node

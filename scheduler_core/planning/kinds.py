@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.claim import Claim, ClaimRef, DeviceClass, DeviceRequest, Request
 from scheduler_core.model.names import qualified
 from scheduler_core.model.pool import Pool

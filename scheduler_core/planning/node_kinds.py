@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.device import Device
 from scheduler_core.model.nodes import Node, NodeSelection, OnNode
 from scheduler_core.model.pool import Pool, PoolId, Rejected

@@ -11,10 +11,11 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import inf
 from typing import Protocol
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.result import Allocation
 
 

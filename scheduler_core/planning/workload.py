@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.engine import Engine
 from scheduler_core.model.claim import Claim
 from scheduler_core.model.nodes import Node

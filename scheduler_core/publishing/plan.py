@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.publishing.documents import Document, name_of
 from scheduler_core.publishing.sameness import same
 

@@ -7,10 +7,10 @@ device's ``Candidate``. The search raises it when it tries that device.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from scheduler_core.base.errors import InvalidClaim, SelectorError
 from scheduler_core.base.features import ALL, Features
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.books.usage import Share
 from scheduler_core.model.claim import Claim, DeviceClass, DeviceRequest, Request
 from scheduler_core.model.device import Device

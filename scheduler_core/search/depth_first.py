@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from typing import Final
 
 from scheduler_core.base.effort import DECISION, Effort, EffortExceeded
 from scheduler_core.base.limits import RESULTS
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.books.ledger import Ledger
 from scheduler_core.model.device import DeviceName
 from scheduler_core.rules.constraints import Rule

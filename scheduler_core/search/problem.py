@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from scheduler_core.base.features import Features
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.books.ledgers import ledgers_of
 from scheduler_core.model.claim import (
     Claim,

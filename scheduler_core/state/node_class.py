@@ -6,8 +6,7 @@ in their components' own values, such as serial numbers, and in the devices in u
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.nodes import Node
 from scheduler_core.tables.component import CompiledPool, Component
 from scheduler_core.tables.component_template import ComponentTemplate, DeviceListing

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.books.ledger import Ledger
 from scheduler_core.books.ledgers import ledgers_of
 from scheduler_core.books.usage import Share

@@ -8,11 +8,12 @@ because flattening merges its mixins. So composite slices are kept whole; they a
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Final, Protocol, TypeVar
 
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec import v1
 from scheduler_core.codec.v1 import V1Slice
 from scheduler_core.dialects.mixins import flatten

@@ -6,11 +6,11 @@ This runs once for every device of a cluster, so some steps are written for spee
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.device import AttributeValue, Device, DeviceName, QualifiedName, SourceName
 from scheduler_core.model.nodes import NodeSelection
 from scheduler_core.model.pool import Pool

@@ -8,10 +8,10 @@ and where the pool lists them; nodes whose devices have equal names share it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.device import AttributeValue, DeviceName, QualifiedName, SourceName
 from scheduler_core.tables.entries import Entries, Entry
 from scheduler_core.tables.structure_class import AttributeLocation, StructureClass

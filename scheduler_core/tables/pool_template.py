@@ -9,11 +9,11 @@ read. Where anything else differs, ``read`` returns None and the pool is read wi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from operator import attrgetter, is_, itemgetter
 from typing import Any, Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.device import AttributeValue, QualifiedName
 from scheduler_core.model.nodes import NodeSelection
 from scheduler_core.model.pool import Pool

@@ -10,10 +10,10 @@ structure, whatever its devices are called and whatever unit its driver publishe
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import gcd
 
 from scheduler_core.base.features import Groups
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.tables.bits import mask_of
 
 CounterAmounts = tuple[tuple[int, int], ...]

@@ -11,12 +11,12 @@ numbers, addresses, indexes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from operator import is_, itemgetter
 from typing import Final
 
 from scheduler_core.base.features import Features
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.base.version import Version
 from scheduler_core.model.device import Binding, QualifiedName
 from scheduler_core.model.names import qualified

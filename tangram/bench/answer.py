@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import count
 from time import perf_counter_ns
 from typing import Any, Final
@@ -17,6 +17,7 @@ from uuid import UUID, uuid5
 
 from scheduler_core.base.errors import CoreError
 from scheduler_core.base.limits import RESULTS
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.allocations import allocation_result
 from scheduler_core.engine.engine import Engine
 from scheduler_core.engine.policy.policies import FIRST_FIT, Policy

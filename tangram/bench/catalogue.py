@@ -7,10 +7,11 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from multiprocessing import get_context
 from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.policy.policies import Policy
 from tangram.bench.agreement import agreeing
 from tangram.bench.cluster_state import following

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from random import Random
 from typing import Final
 
 from agent.inventory.names import gpu_name
 from scheduler_core.base.features import Features
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.claims import decode_claim, decode_class
 from scheduler_core.engine.engine import Engine
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, Claim, ClaimRef, DeviceClass

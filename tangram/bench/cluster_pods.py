@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from statistics import mean, median
 from typing import Any, Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.ownership import CONTROLLER, GATE, OWNER
 from tangram.bench.cluster_follow import Follower, following
 from tangram.bench.cluster_metrics import Calls

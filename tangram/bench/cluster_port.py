@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from tangram.live_cluster import Document, LiveCluster
 
 __all__ = ["DRIVER", "NAMESPACE", "Bench", "Document"]

@@ -10,12 +10,13 @@ import gc
 import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from time import perf_counter_ns, process_time_ns
 from typing import Final
 
 from controller.model.slice_text import read_v1_slice
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec import v1
 from scheduler_core.engine.engine import Engine
 from scheduler_core.engine.policy.policies import BEST_FIT, FIRST_FIT

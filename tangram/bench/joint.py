@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import combinations
 from random import Random
 from time import perf_counter_ns
 from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.frontends.pods.hints import GPU, RDMA
 from scheduler_core.frontends.pods.placed_pod import PlacedPod
 from scheduler_core.frontends.pods.placer import PodPlacer

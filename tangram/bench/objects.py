@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from scheduler_core.base.quick_dataclass import dataclass
 
 Json = dict[str, Any]
 

@@ -8,12 +8,13 @@ object. Nothing is allocated here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from scheduler_core.base.errors import InvalidInput
 from scheduler_core.base.features import Features
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec import v1
 from scheduler_core.codec.claims import decode_claim, decode_class
 from scheduler_core.codec.fields import Fields

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median
 from typing import Final
+
+from scheduler_core.base.quick_dataclass import dataclass
 
 US: Final = 1_000
 MS: Final = 1_000_000

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from scheduler_core.base.errors import SelectorError
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.comparison.best_fit_reasons import BestFitChoice, best_fit_choices
 from scheduler_core.comparison.other_nodes import OtherNode, compare_nodes
 from scheduler_core.engine.decider import AnsweredBy, Solver

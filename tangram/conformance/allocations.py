@@ -9,10 +9,10 @@ one exists.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from scheduler_core.base.errors import CoreError, InvalidClaim, InvalidSlice, SelectorError
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.allocations import allocation_result, place_result
 from scheduler_core.model.result import Allocation, Cause, Unallocatable
 from tangram.conformance.alternatives import worse_alternatives

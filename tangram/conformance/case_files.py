@@ -6,12 +6,12 @@ The other keys of an object with ``cases`` belong to each of them. This module d
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from daemon import documents
 from daemon.document import NotReadable
+from scheduler_core.base.quick_dataclass import dataclass
 from tangram.errors import BadInput
 
 

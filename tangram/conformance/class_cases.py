@@ -6,10 +6,11 @@ Every class is compiled to a DeviceClass as well, which must select the same dev
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from scheduler_core.base.errors import InvalidInput
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.fields import Fields
 from scheduler_core.frontends.classes.compile import expression_of
 from scheduler_core.frontends.classes.errors import InvalidNodeDevices, InvalidResourceClass

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final
+
+from scheduler_core.base.quick_dataclass import dataclass
 
 SHIPPED: Final = Path(__file__).parents[2] / "docs" / "decisions"
 """The records of this project. An installed package has none: its cases decide nothing."""

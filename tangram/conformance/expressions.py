@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.base.version import Version
 from scheduler_core.cel.measured import measured_cost
 from scheduler_core.model.device import AttributeValue, Device, DeviceName

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
+
+from scheduler_core.base.quick_dataclass import dataclass
 
 
 class Kind(Enum):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from scheduler_core.base.errors import CoreError, SelectorError
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.allocations import place_result, requirements
 from scheduler_core.model.result import Allocation, Unallocatable
 from tangram.conformance.allocations import lacking

@@ -6,10 +6,10 @@ The form is the cases' own: devices with minors, a switch and a NUMA node each, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from scheduler_core.base.errors import InvalidInput
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.frontends.joint.choose import JointRefusal
 from scheduler_core.frontends.partitions.node_table import NodeTable
 from scheduler_core.frontends.partitions.table import HONOR, table_of

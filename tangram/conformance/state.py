@@ -6,8 +6,8 @@ No sums are kept, because the checker must not share the ledger's way of countin
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.claim import AllocatedDevice, ClaimRef
 from scheduler_core.model.device import Device, DeviceId, DeviceName
 from scheduler_core.model.nodes import Node

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.frontends.annotations.errors import InvalidPod
 from scheduler_core.frontends.joint.node_device import NodeDevice
 from scheduler_core.frontends.pods.amounts import CARDS, Ask, card_ask, checked, filled, gpu_ask, normalized

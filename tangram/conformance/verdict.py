@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from scheduler_core.base.quick_dataclass import dataclass
 
 
 class Verdict(StrEnum):

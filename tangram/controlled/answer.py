@@ -7,7 +7,7 @@ first, as the controller does, so they may take what this pod could have.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
@@ -24,6 +24,7 @@ from scheduler_core.advice.advise import advise
 from scheduler_core.advice.refused_nodes import refused_nodes
 from scheduler_core.advice.remedies import Remedy
 from scheduler_core.base.errors import CoreError
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.comparison.other_nodes import OtherNode, compare_nodes
 from scheduler_core.engine.decider import Solver
 from scheduler_core.model.cluster import Cluster

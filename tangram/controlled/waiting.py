@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from controller.decide.decisions import Decision, NotTogether, Placed, Served
 from controller.model.pods import Pod
 from controller.run.coordinator import Coordinator
+from scheduler_core.base.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +20,7 @@ from agent.hardware.ports import GpuReader, Machine
 from agent.hardware.types import Gpu, GpuInstance
 from agent.inventory.names import memory_slice_range
 from plugin.options import Options
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.allocations import claim_status
 from scheduler_core.codec.claims import decode_allocated_claim
 from scheduler_core.model.claim import AllocatedClaim

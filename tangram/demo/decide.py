@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import count
 from uuid import NAMESPACE_URL, uuid5
 
@@ -18,6 +18,7 @@ from agent.inventory.model import NodeDevices
 from agent.slices import composite_slices, encoded
 from scheduler_core.api import FIRST_FIT, Engine
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.allocations import claim_status
 from scheduler_core.codec.composite import decode_slice
 from scheduler_core.dialects.mixins import pools as pools_of

@@ -6,7 +6,7 @@ Source: the kubelet's plugin registration and DRA services, v1 (proto/).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -18,6 +18,7 @@ from plugin._pb.dra_v1 import api_pb2 as dra
 from plugin._pb.dra_v1.api_pb2_grpc import DRAPluginStub
 from plugin._pb.pluginregistration_v1 import api_pb2 as registration
 from plugin._pb.pluginregistration_v1.api_pb2_grpc import RegistrationStub
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.claim import AllocatedClaim
 from tangram.errors import NoAnswer
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from agent.inventory.model import Inventory
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.claims import decode_claim, decode_class
 from scheduler_core.codec.documents import Document, InvalidDocument
 from scheduler_core.frontends.claims.annotated_documents import claim_marks

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from rich.console import RenderableType
+
+from scheduler_core.base.quick_dataclass import dataclass
 
 STATIONS: Final = (
     "hardware",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from scheduler_core.base.quick_dataclass import dataclass
 from tangram.doctor.kinds import Kind
 
 

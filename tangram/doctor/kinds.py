@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from scheduler_core.base.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -11,6 +10,7 @@ from rich.text import Text
 from scheduler_core.advice.advise import advise
 from scheduler_core.advice.refused_nodes import RefusedAlike, refused_nodes
 from scheduler_core.advice.remedies import Remedy
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.engine import Engine
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Cause, Reason, Unallocatable

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from agent import node_options
 from agent.inventory.model import Inventory, LinkedGpus, SplitGpus
 from agent.inventory.modes import GpuModes
 from agent.inventory.table_files import BadTable, read_table
+from scheduler_core.base.quick_dataclass import dataclass
 from tangram.errors import BadInput
 from tangram.face import Parser
 from tangram.node_options.gpu_modes import add_gpu_modes, modes_and_split

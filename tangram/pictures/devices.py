@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.device import Device, DeviceName
 from scheduler_core.model.nodes import NOWHERE
 from scheduler_core.model.pool import Pool

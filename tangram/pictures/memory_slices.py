@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Final
 
 from rich.text import Text
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.books.ledger import Ledger
 from scheduler_core.model.device import Device, DeviceName, SourceName
 from scheduler_core.model.names import counter_spelling, domain_and_identifier

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.frontends.occupancy.meter import GpuMeter
 from scheduler_core.model.result import Allocation
 from scheduler_core.planning.simulation import Arrival

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from argparse import ArgumentTypeError
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final
 
 from agent.inventory import describe, discover, offered
 from agent.slices import v1_slices
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec import v1
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool

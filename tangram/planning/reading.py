@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.claims import decode_claim, decode_class
 from scheduler_core.codec.documents import InvalidDocument
 from scheduler_core.frontends.objects import KINDS, Objects

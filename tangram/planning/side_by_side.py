@@ -15,10 +15,10 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from scheduler_core.base.quick_dataclass import dataclass
 from tangram.errors import BadInput
 from tangram.loading import is_expected
 from tangram.planning.simulated import Run

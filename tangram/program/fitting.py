@@ -7,12 +7,13 @@ output is no terminal nothing is broken: a line stays a line for other programs.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
+
+from scheduler_core.base.quick_dataclass import dataclass
 
 Cell = str | Text
 _GAP: Final = 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from agent.inventory.numbers.kept import ReadNumbers
 from agent.inventory.numbers.number_file import NumberFile, folder_of
 from agent.inventory.numbers.numbering import Numbering, in_pci_order
 from agent.policy.effect_file import EffectFile, Stored
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.names import DEFAULT_DRIVER
 from scheduler_core.model.pool import Pool
 from tangram.errors import bad_argument

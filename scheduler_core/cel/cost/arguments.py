@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.cel.cost.device_sizes import Path
 from scheduler_core.cel.cost.ranges import UNKNOWN, Range
 from scheduler_core.cel.tree import Call, CelType, Literal, Node

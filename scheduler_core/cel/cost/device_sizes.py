@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from scheduler_core.base.limits import DOMAIN_LENGTH, IDENTIFIER_LENGTH, PROPERTIES, VALUE_LENGTH
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.cel.cost.ranges import Range
 
 _DRIVER_LENGTH: Final = 63

@@ -6,9 +6,10 @@ low estimate may be expensive: see decision 0037.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.cel import cost
 from scheduler_core.cel.cost.arguments import Argument, CallCost
 from scheduler_core.cel.cost.calls import call_cost

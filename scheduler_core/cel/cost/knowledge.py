@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.cel.cost.device_sizes import Path, size_at
 from scheduler_core.cel.cost.ranges import ONE, UNKNOWN, Range, exactly
 from scheduler_core.cel.tree import CelType, ListOf, Literal, MapOf, Name, Node

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Final
+
+from scheduler_core.base.quick_dataclass import dataclass
 
 LARGEST: Final = 2**64 - 1
 

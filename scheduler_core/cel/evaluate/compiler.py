@@ -6,9 +6,9 @@ The tree is walked once. Everything that does not depend on the device is comput
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.cel.cost.plain import is_plain
 from scheduler_core.cel.evaluate import access, calls, literals, logic, loops, optional_calls
 from scheduler_core.cel.evaluate.steps import Build, Code, Plan, Scope, Step

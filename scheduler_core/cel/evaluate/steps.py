@@ -10,9 +10,10 @@ an expression without loops and without such functions counts nothing while it r
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.cel.errors import EvaluationError
 from scheduler_core.cel.tree import Node
 from scheduler_core.cel.view import DeviceView

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from scheduler_core.base.quick_dataclass import dataclass
 
 DAY: Final = 86400
 _ERA: Final = 146097  # days of 400 years

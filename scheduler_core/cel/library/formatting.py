@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.cel.errors import EvaluationError
 from scheduler_core.cel.library.numbers import bool_text, double_text, string_of_bytes
 from scheduler_core.cel.library.time_texts import duration_text, timestamp_text

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.cel.library.equality import make_strict
 from scheduler_core.cel.library.time_texts import is_date
 from scheduler_core.cel.library.urls import reads_as_url

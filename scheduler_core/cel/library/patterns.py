@@ -7,12 +7,12 @@ Source: CEL standard definitions (``matches``); the Kubernetes regex library.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
 import re2
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.cel.errors import EvaluationError
 from scheduler_core.cel.overloads import Overload
 from scheduler_core.cel.work import Work

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from ipaddress import IPv4Address, ip_address
 from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.cel.errors import EvaluationError
 from scheduler_core.cel.library.equality import make_strict
 from scheduler_core.cel.overloads import Overload

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.cel.errors import EvaluationError
 from scheduler_core.cel.evaluate.access import element, is_present, optional_element
 from scheduler_core.cel.evaluate.calls import CONVERSIONS

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.cel.errors import EvaluationError, no_such_overload
 from scheduler_core.cel.evaluate.steps import COST_LIMIT, UNKNOWN
 from scheduler_core.cel.work import Work

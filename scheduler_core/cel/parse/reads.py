@@ -6,9 +6,10 @@ Two devices with the same values there get the same answer, so a caller may comp
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.cel.tree import (
     Call,
     Fold,

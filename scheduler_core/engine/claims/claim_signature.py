@@ -8,7 +8,7 @@ lists all choices that stay within the limit of devices per claim, the preferred
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import Final
@@ -16,6 +16,7 @@ from typing import Final
 from scheduler_core.base.features import ALL, Features
 from scheduler_core.base.limits import RESULTS
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.claims.selector_cache import Selectors
 from scheduler_core.model.claim import (
     Claim,

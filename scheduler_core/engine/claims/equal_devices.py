@@ -7,9 +7,9 @@ that were read, and a view of one device that stands for the set. It evaluates n
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import repeat
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.device import QualifiedName
 from scheduler_core.rules.selectors import DeviceView, part_view
 from scheduler_core.tables.bits import mask_of, positions

@@ -9,8 +9,8 @@ plan.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.device import QualifiedName
 from scheduler_core.tables.component import Component
 from scheduler_core.tables.entries import Entry, identity

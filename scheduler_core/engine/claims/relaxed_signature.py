@@ -8,8 +8,9 @@ constraints that compare scopes. Where the relaxed claims do not fit, the claims
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.claims.claim_signature import Alternative, ClaimSignature, choices_of
 from scheduler_core.model.claim import DistinctAttribute, MatchAttribute
 

@@ -6,9 +6,9 @@ parts of every kind: the other way is never dearer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.policy.part_counts import Fit, PartCounts
 from scheduler_core.engine.solve.component_view import ComponentView, counted, without
 from scheduler_core.engine.solve.subproblem import Picks

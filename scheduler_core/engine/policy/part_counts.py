@@ -8,10 +8,10 @@ whole component that one part takes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from scheduler_core.base.effort import Effort, EffortExceeded
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.solve.component_view import ComponentView
 from scheduler_core.tables.bits import positions
 from scheduler_core.tables.occupancy import OccupancyTables

@@ -7,10 +7,10 @@ change. A chooser returns an answer wherever one exists, whatever its price.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from scheduler_core.base.effort import Effort
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.claims.selector_cache import SelectorCache
 from scheduler_core.engine.policy.part_kinds import PartKinds
 from scheduler_core.engine.policy.scarcity_price import ScarcityPrice

@@ -10,10 +10,11 @@ first.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import log
 from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.policy.packings import Losses, Packing, lost, packings
 from scheduler_core.engine.policy.part_counts import PartCounts, PartKey
 from scheduler_core.engine.solve.component_view import ComponentView

@@ -6,8 +6,8 @@ A set of devices is an integer with one bit per device.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.device import AttributeValue, QualifiedName
 from scheduler_core.tables.bits import mask_of, positions
 from scheduler_core.tables.component import Component

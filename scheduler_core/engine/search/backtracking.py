@@ -13,11 +13,11 @@ error at the same device as the plain search.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from scheduler_core.base.effort import Effort
 from scheduler_core.base.limits import RESULTS
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.search.look_ahead import LookAhead
 from scheduler_core.engine.search.match_values import MatchValues
 from scheduler_core.engine.search.options import Picked, RequestOption

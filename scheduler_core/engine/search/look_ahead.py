@@ -7,8 +7,8 @@ An open request is one that has not got its devices yet. The answer "no" is cert
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.search.match_values import MatchValues
 from scheduler_core.engine.search.options import RequestOption
 from scheduler_core.engine.search.partial_assignment import PartialAssignment

@@ -7,8 +7,8 @@ belong to one component, they must also fit into that component together.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.search.options import RequestOption
 from scheduler_core.engine.search.partial_assignment import PartialAssignment
 from scheduler_core.engine.search.search_rules import MatchRule, SearchRule

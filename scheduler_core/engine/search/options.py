@@ -6,8 +6,8 @@ A set of devices is an integer; bit *n* is the *n*-th device of the search space
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.claims.claim_signature import Alternative
 from scheduler_core.engine.solve.columns import Masks
 

@@ -8,9 +8,10 @@ and the next state. A device that may not join still may not join after further 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Protocol
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.search.attribute_values import AttributeValues
 from scheduler_core.tables.bits import positions
 

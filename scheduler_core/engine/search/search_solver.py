@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import product
 from typing import Final, NoReturn
 
 from scheduler_core.base.effort import Effort
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.claims.claim_signature import chosen_of
 from scheduler_core.engine.claims.selector_cache import SelectorCache, fail
 from scheduler_core.engine.search.backtracking import BacktrackingSearch, MayFit

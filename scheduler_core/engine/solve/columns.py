@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from operator import and_
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.claims.claim_signature import ChosenAlternatives
 from scheduler_core.engine.solve.counted import LimitedGroup
 from scheduler_core.engine.solve.subproblem import BeyondTables

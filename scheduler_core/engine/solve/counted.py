@@ -7,10 +7,10 @@ value of a ``distinctAttribute``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from scheduler_core.base.effort import Effort
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.solve.component_view import ComponentView, Counts, counted, without
 from scheduler_core.engine.solve.count_vectors import LARGEST, NOTHING, VectorSpace, size_of, space_of
 from scheduler_core.engine.solve.subproblem import (

@@ -6,8 +6,7 @@ engine catch it, and they turn it into ``Uncovered``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.solve.plan import NodePlan
 
 

@@ -8,9 +8,10 @@ numbers share their plans.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.claims.claim_signature import ChosenAlternatives
 from scheduler_core.engine.solve.subproblem import Picks, Subproblem
 from scheduler_core.tables.component import Component

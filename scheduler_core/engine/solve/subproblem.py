@@ -7,9 +7,9 @@ vectors say whether a partial answer can be completed, so a subproblem never goe
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.solve.component_view import ComponentView
 
 States = tuple[int, ...]

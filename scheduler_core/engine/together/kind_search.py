@@ -7,9 +7,9 @@ left, so only these are tried. What failed is remembered by the nodes and units 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from scheduler_core.base.effort import Effort
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.together.frontier import largest
 from scheduler_core.engine.together.values import Counts
 

@@ -6,8 +6,9 @@ For claims that are held the rules of ``rules/scopes.py`` do this. Here both mem
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.claim import Claim, ExclusiveScope
 from scheduler_core.model.device import Device, QualifiedName
 from scheduler_core.model.pool import Pool

@@ -8,10 +8,11 @@ can be used from the nodes of all its members.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from scheduler_core.base.effort import DECISION, Effort, EffortExceeded
 from scheduler_core.base.errors import SelectorError
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.books.ledger import Ledger
 from scheduler_core.engine.together.other_members import OtherMembers, Served, User, compared_scopes
 from scheduler_core.engine.together.shapes import excludes

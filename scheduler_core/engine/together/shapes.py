@@ -6,8 +6,8 @@ Members that use a claim together form one unit, because devices of a node can b
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.claims.claim_signature import content
 from scheduler_core.engine.together.values import Counts, GroupMember
 from scheduler_core.model.claim import Claim, ClaimRef, ExclusiveScope

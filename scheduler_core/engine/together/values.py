@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Protocol
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.claim import Claim
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation

@@ -7,9 +7,9 @@ annotation of Koordinator's; other pods with it ask a device plugin.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.fields import Fields, subject_of
 from scheduler_core.frontends.annotations.container_sums import summed
 from scheduler_core.frontends.annotations.errors import InvalidPod

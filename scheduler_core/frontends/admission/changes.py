@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.fields import Fields, subject_of
 from scheduler_core.frontends.admission.asked_pod import AskedPod, asked_in_containers, is_amount, is_marked
 from scheduler_core.frontends.admission.claim_templates import with_claims_for_templates

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.fields import Fields
 
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")

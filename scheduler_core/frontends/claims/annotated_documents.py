@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.documents import Document, decoded
 from scheduler_core.frontends.claims.annotated_claims import marks_of
 from scheduler_core.frontends.claims.claim_demands import Marks

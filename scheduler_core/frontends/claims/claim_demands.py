@@ -6,8 +6,9 @@ For each group of requests there is one demand, whose node devices are the devic
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.request_devices import RequestDevice, RequestDevices
 from scheduler_core.frontends.joint.demand import JointDemand, Partitioned, Wanted
 from scheduler_core.frontends.joint.node_device import NodeDevice

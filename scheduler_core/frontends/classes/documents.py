@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.documents import Document, InvalidDocument, decoded
 from scheduler_core.frontends.classes.decode import (
     CLASS_KIND,

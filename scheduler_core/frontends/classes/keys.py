@@ -7,8 +7,9 @@ that attribute or capacity.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from scheduler_core.base.quick_dataclass import dataclass
 
 KIND: Final = "Kind"
 TYPE: Final = "type"

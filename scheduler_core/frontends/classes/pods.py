@@ -10,10 +10,10 @@ together with the sidecars before it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.fields import Fields, subject_of
 from scheduler_core.frontends.annotations.container_sums import add, summed
 from scheduler_core.frontends.annotations.errors import InvalidPod

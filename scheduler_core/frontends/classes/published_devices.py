@@ -7,8 +7,9 @@ asked before a device is given.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.books.ledger import Overdrawn
 from scheduler_core.frontends.classes.model import ClassDevice, Grant, Use
 from scheduler_core.frontends.classes.published import properties_of

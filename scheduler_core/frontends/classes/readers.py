@@ -7,10 +7,10 @@ device, whatever types the attributes have, and is cheap enough for API servers.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.base.version import Version
 from scheduler_core.frontends.classes.keys import KIND, KINDS, TYPE, KeyRow, KindRow, row_of
 from scheduler_core.frontends.classes.values import BYTES, PREFIXED, SPELLING, VERSION, Amount, Value

@@ -8,9 +8,10 @@ that returns has its pods again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeVar
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.frontends.classes.events import (
     AddClass,
     AddNode,

@@ -8,11 +8,11 @@ a text, and texts have no order.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.base.version import Version
 
 BYTES: Final = "B"

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.frontends.configuration.decode import decode_config
 from scheduler_core.frontends.configuration.device_rules import (
     ConfiguredDevice,

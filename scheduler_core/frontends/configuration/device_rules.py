@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from ipaddress import ip_interface
 
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.frontends.configuration.errors import InvalidConfig
 from scheduler_core.frontends.configuration.preparable import ONE_DAEMON
 from scheduler_core.frontends.configuration.values import (

@@ -7,9 +7,10 @@ upstream's and NVIDIA's drivers do; their fields are not mixed. Defaults are fil
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.frontends.configuration.errors import requests_text
 from scheduler_core.frontends.configuration.network import DEFAULT_MODE
 from scheduler_core.frontends.configuration.values import (

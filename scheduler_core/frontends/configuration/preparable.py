@@ -5,9 +5,9 @@ Front ends refuse what the plugin would refuse, with the same words.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.frontends.configuration.values import (
     Config,
     GpuConfig,

@@ -7,11 +7,12 @@ for VFs are ``ip link``'s.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Final
 
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 
 API_VERSION: Final = "tangram.dev/v1alpha1"
 

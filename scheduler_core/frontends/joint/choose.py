@@ -6,9 +6,9 @@ Every distribution of the first type over PCIe scopes is ranked together with th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from scheduler_core.base.effort import Effort
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.books.usage import Share
 from scheduler_core.frontends.joint.closeness import Cost, compactness, depth, distance
 from scheduler_core.frontends.joint.demand import JointDemand, Partitioned, Wanted

@@ -8,8 +8,8 @@ devices are to each other, and how few unused switches they start to use.
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.frontends.joint.node_device import NodeDevice
 from scheduler_core.rules.scopes import Scope
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
 from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.frontends.joint.closeness import UsedScopes
 from scheduler_core.frontends.joint.node_device import NodeDevice
 from scheduler_core.frontends.partitions.table import PartitionSpec, PartitionTable

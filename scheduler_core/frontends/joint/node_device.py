@@ -6,8 +6,9 @@ A node device has its place in the topology and the pool devices that it takes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.books.usage import Share
 from scheduler_core.model.device import DeviceId
 from scheduler_core.rules.scopes import Scope

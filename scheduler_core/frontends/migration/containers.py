@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.frontends.migration.resources import amount_of, asked_by, why_not
 from scheduler_core.frontends.migration.values import Asked, Notes, entries, free_name, mapping
 

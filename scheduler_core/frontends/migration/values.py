@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain, count
 from typing import Any
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.documents import Document
 
 

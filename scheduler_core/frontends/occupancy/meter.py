@@ -7,8 +7,9 @@ GPUs in equal states are counted once. A pool that is not in tables is not count
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.frontends.occupancy.reading import Part, StructureFactsCache, label_masks, read_boards
 from scheduler_core.frontends.occupancy.room import LIMIT, Masks, Rooms
 from scheduler_core.frontends.occupancy.usage import PoolUsage

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.frontends.occupancy.reading import Part
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef
 from scheduler_core.model.device import QualifiedName

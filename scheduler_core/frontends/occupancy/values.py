@@ -5,11 +5,11 @@ Nothing here is computed: ``view.py`` makes these values from a cluster state, `
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.claim import ClaimRef
 from scheduler_core.model.device import DeviceName
 from scheduler_core.model.nodes import NodeSelection

@@ -5,9 +5,9 @@ It is apart from what reads it, which takes long to load and few files need.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.pool import Pool
 
 if TYPE_CHECKING:

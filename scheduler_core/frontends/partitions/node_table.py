@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.fields import Fields, subject_of
 from scheduler_core.frontends.annotations.errors import InvalidNode
 from scheduler_core.frontends.annotations.reading import SCHEDULING, choice

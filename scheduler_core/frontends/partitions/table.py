@@ -8,12 +8,13 @@ is the reference; docs/decisions/0024-partition-tables.md lists the other spelli
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Final
 
 from scheduler_core.base.errors import InvalidInput
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.fields import Fields
 from scheduler_core.frontends.annotations.errors import InvalidNode, InvalidPod
 from scheduler_core.frontends.annotations.reading import annotation, choice

@@ -7,11 +7,12 @@ Nothing is held: the caller enters the answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Final
 
 from scheduler_core.base.limits import RESULTS
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.engine import Engine
 from scheduler_core.frontends.joint.choose import JointRefusal
 from scheduler_core.frontends.partitions.node_table import NodeTable

@@ -7,10 +7,10 @@ returns one ``Ask`` per type. Source: Koordinator, apis/extension and the device
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.frontends.annotations.errors import InvalidPod
 from scheduler_core.frontends.pods.hints import FPGA, RDMA, Exclusive, Hint, Strategy
 

@@ -8,9 +8,9 @@ A card is a GPU, or a NIC or FPGA with its VFs. It works on every pool whose dev
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.frontends.partitions.table import PartitionTable
 from scheduler_core.frontends.pods.exclusive import DEVICE_TYPES, GPU_PART, LINKED, scopes_of
 from scheduler_core.frontends.pods.hints import GPU

@@ -6,11 +6,11 @@ Source: Koordinator's proposal "Device Allocate Hint APIs"; requiredTopologyScop
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from scheduler_core.base.errors import InvalidInput
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.fields import Fields
 from scheduler_core.frontends.annotations.errors import InvalidPod
 from scheduler_core.frontends.annotations.labels import LabelSelector, label_selector

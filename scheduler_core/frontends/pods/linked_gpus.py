@@ -8,9 +8,10 @@ Source: docs/decisions/0066-partitions-for-annotated-pods.md.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.frontends.joint.demand import Linked
 from scheduler_core.frontends.joint.node_device import NodeDevice, Take
 from scheduler_core.frontends.partitions.table import Partition, PartitionTable

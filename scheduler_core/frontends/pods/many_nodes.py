@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.frontends.joint.choose import JointRefusal
 from scheduler_core.frontends.joint.node_device import NodeDevice
 from scheduler_core.frontends.partitions.node_table import NodeTable

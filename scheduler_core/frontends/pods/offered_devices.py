@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from functools import partial
 
 from scheduler_core.base.features import Features
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.books.ledgers import ledgers_of
 from scheduler_core.model.claim import AllocatedClaim
 from scheduler_core.model.device import AttributeValue, DeviceId, QualifiedName

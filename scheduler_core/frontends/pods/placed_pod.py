@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.claim import ClaimRef, ClaimUid
 from scheduler_core.model.device import DeviceId
 

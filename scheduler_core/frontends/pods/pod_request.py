@@ -7,9 +7,10 @@ are added, and an init container counts where it needs more, together with the s
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.fields import Fields, subject_of
 from scheduler_core.frontends.annotations.container_sums import summed
 from scheduler_core.frontends.annotations.errors import InvalidPod

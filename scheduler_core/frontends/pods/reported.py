@@ -7,10 +7,11 @@ with its card as attribute.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.frontends.annotations.errors import InvalidNode
 from scheduler_core.frontends.pods.amounts import Amounts
 from scheduler_core.frontends.pods.exclusive import exclusive_of

@@ -6,10 +6,11 @@ All divisions are integer divisions, so that scores equal Koordinator's exactly.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.frontends.joint.nearest_cards import in_turn
 from scheduler_core.frontends.joint.node_device import NodeDevice
 from scheduler_core.frontends.pods.amounts import CARDS, MEMORY, RATIO, Amounts

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.allocations import allocation_result
 from scheduler_core.codec.claims import decode_allocated_claim
 from scheduler_core.frontends.classes.pods import DOMAIN

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from scheduler_core.base.errors import message
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.frontends.configuration.check import (
     mismatches,
     read_configs,

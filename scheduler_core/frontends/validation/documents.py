@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from scheduler_core.base.errors import CoreError, InvalidInput
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.claims import decode_claim
 from scheduler_core.codec.documents import Document
 from scheduler_core.codec.fields import subject_of

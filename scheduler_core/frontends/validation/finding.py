@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from scheduler_core.base.errors import InvalidInput, message
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.documents import Document
 from scheduler_core.codec.fields import subject_of
 

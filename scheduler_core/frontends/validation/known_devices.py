@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 
 from scheduler_core.base.errors import SelectorError
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.cel.view import DeviceView
 from scheduler_core.frontends.configuration.check import TYPE, type_of
 from scheduler_core.model.device import Device

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import get_close_matches
 from typing import Any
 
 from scheduler_core.base.errors import SelectorError, message
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.frontends.configuration.errors import requests_text
 from scheduler_core.frontends.validation.documents import ReadClaim
 from scheduler_core.frontends.validation.finding import Finding, Reporter

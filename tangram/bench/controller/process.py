@@ -7,10 +7,10 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from tangram.errors import BadInput
 
 _READY_S: Final = 300.0

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from controller.plan.documents import REASON
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.ownership import CONDITION, GATE
 from scheduler_core.planning.simulation import Arrival
 from tangram.bench.cluster_follow import Follower, following

@@ -7,10 +7,10 @@ arrivals fills the nodes and is not counted. First-fit takes nodes by name, or i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from statistics import mean
 from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.policy.policies import FIRST_FIT, Policy, best_fit
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from random import Random
 from statistics import mean
 from typing import Final
 
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.engine import Engine
 from scheduler_core.engine.policy.policies import Policy
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef

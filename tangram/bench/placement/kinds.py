@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.claims import decode_claim
 from scheduler_core.model.claim import Claim
 from tangram.bench.machine import DRIVER

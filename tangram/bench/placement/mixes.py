@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from random import Random
 from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from tangram.bench.placement.kinds import (
     A100,
     H100,

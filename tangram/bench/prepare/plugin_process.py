@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from time import perf_counter_ns
 from typing import Any, Final
@@ -20,6 +20,7 @@ import grpc
 from plugin._pb.dra_v1 import api_pb2 as dra
 from plugin._pb.dra_v1.api_pb2_grpc import DRAPluginStub
 from plugin.options import Options
+from scheduler_core.base.quick_dataclass import dataclass
 from tangram.bench.machine import DRIVER, NODE
 from tangram.program.throwaway import throwaway_folder
 

@@ -6,10 +6,11 @@ Documents come from an API server, so fields that it requires are there.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any
 
+from scheduler_core.base.quick_dataclass import dataclass
 from tangram.doctor.finding import ObjectRef
 
 Document = Mapping[str, Any]

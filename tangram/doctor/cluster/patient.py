@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from scheduler_core.base.quick_dataclass import dataclass
 from tangram.doctor.cluster.collect import collect_cluster
 from tangram.doctor.cluster.findings import cluster_findings
 from tangram.doctor.finding import Delete, Finding, Release, RemoveFinalizer

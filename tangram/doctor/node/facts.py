@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from agent.inventory.numbers.unlisted import UnlistedGpu
 from agent.inventory.vfs.rules import VfRule
 from plugin.claim.quarantine.census import Census
 from plugin.claim.vfs.judgement import VfState
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.claim import ClaimUid
 
 Document = Mapping[str, Any]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from agent.hardware.ports import Machine
 from plugin.options import Options
 from plugin.release import run_release
+from scheduler_core.base.quick_dataclass import dataclass
 from tangram.clusters import ClusterReader
 from tangram.doctor.finding import Finding, Release
 from tangram.doctor.node.collect_claims import collect_claims, collect_server

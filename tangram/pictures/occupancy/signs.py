@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from rich.text import Text
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.frontends.occupancy.values import Availability
 from scheduler_core.model.claim import ClaimRef
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from scheduler_core.base.errors import CoreError
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.claims import decode_claim
 from scheduler_core.model.claim import Claim
 from tangram.errors import BadInput

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.claim import Claim, ClaimRef, DeviceClass, DeviceRequest, Request
 from scheduler_core.planning.kinds import DeviceKind
 from scheduler_core.planning.simulation import Arrival, in_order
