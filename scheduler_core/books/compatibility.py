@@ -9,11 +9,11 @@ docs/semantics.md.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.features import Groups
-from scheduler_core.model.device import Device, Draw, SourceName
+from scheduler_core.model.device import Device, DeviceName, Draw, SourceName
 
 
 class GroupCounts:
@@ -57,6 +57,26 @@ class GroupCounts:
             return True
         common = frozenset.intersection(*declared)
         return any(self._groups[source, group] == self._declaring[source] for group in common)
+
+
+def refusals(driver: str, devices: Sequence[Device]) -> Iterator[tuple[Device, Device]]:
+    """Yield the pairs of which the first one's expression refuses the second one, or the other way round.
+
+    A pair of which both have expressions comes twice. Each expression is asked once about each device.
+    """
+    meeting: dict[str, frozenset[DeviceName]] = {}
+    for judge in devices:
+        if judge.only_with is not None and judge.only_with not in meeting:
+            meeting[judge.only_with] = frozenset(one.name for one in devices if _meets(driver, judge, one))
+    for one in devices:
+        if one.only_with is None:
+            continue
+        for other in devices:
+            if other is one:
+                continue
+            its = other.only_with
+            if other.name not in meeting[one.only_with] or (its is not None and one.name not in meeting[its]):
+                yield one, other
 
 
 def are_incompatible(driver: str, one: Device, other: Device) -> bool:

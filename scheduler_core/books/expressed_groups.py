@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from scheduler_core.base import limits
 from scheduler_core.base.errors import CannotProject
-from scheduler_core.books.compatibility import are_incompatible
+from scheduler_core.books.compatibility import refusals
 from scheduler_core.model.device import Device, DeviceName, SourceName
 from scheduler_core.model.pool import Pool
 
@@ -83,7 +83,7 @@ def _refused(pool: Pool) -> tuple[dict[SourceName, _Refused], list[str]]:
     reasons: list[str] = []
     by_name = {device.name: device for device in pool.devices}
     above = {device.name: _ancestors(device, by_name) for device in pool.devices}
-    for one, other in _pairs(pool):
+    for one, other in refusals(pool.id.driver, pool.devices):
         if one.name in above[other.name] or other.name in above[one.name]:
             continue
         common = {draw.source for draw in one.draws} & {draw.source for draw in other.draws}
@@ -94,15 +94,6 @@ def _refused(pool: Pool) -> tuple[dict[SourceName, _Refused], list[str]]:
         refused[one.name] = refused.get(one.name, frozenset()) | {other.name}
         refused[other.name] = refused.get(other.name, frozenset()) | {one.name}
     return {source: refused for source, refused in found.items()}, reasons
-
-
-def _pairs(pool: Pool) -> Iterator[tuple[Device, Device]]:
-    """Yield the pairs that an expression refuses, some of them twice."""
-    for one in pool.devices:
-        if one.only_with is not None:
-            for other in pool.devices:
-                if other is not one and are_incompatible(pool.id.driver, one, other):
-                    yield one, other
 
 
 def _ancestors(device: Device, by_name: Mapping[DeviceName, Device]) -> frozenset[DeviceName]:

@@ -86,8 +86,8 @@ class OccupancyView:
 
     def _read(self, pool: Kept, key: PoolKey) -> _Rows:
         published = pool if isinstance(pool, Pool) else None
-        problems = _problems(pool)
-        compiled, is_usable = self._compiled(pool)
+        compiled, is_usable, unknown = self._compiled(pool)
+        problems = (*_problems(pool), *unknown)
         if compiled is None:
             name = _owner(published.seen_from if published else ())
             return {name: NodeOccupancy(name=name, problems=problems)}
@@ -115,19 +115,22 @@ class OccupancyView:
             for index, name in enumerate(names)
         }
 
-    def _compiled(self, pool: Kept) -> tuple[CompiledPool | None, bool]:
-        """Return the pool in tables that say what fits, and whether anything of it can be allocated."""
+    def _compiled(self, pool: Kept) -> tuple[CompiledPool | None, bool, tuple[str, ...]]:
+        """Return the pool in tables that say what fits.
+
+        Shape: with it whether anything of it can be allocated, and why what is free is not known.
+        """
         if isinstance(pool, CompiledPool):
             if not any(one.template.structure_class.judges for one in pool.components):
-                return pool, True
+                return pool, True, ()
             try:
-                return self._compiler.compile(with_groups(restored(pool))), True
-            except CannotProject:
-                return pool, False
+                return self._compiler.compile(with_groups(restored(pool))), True, ()
+            except CannotProject as error:
+                return pool, False, (f"what is free of pool {pool.id} is not known: {error}",)
         if pool.problem is not None:
-            return None, False
+            return None, False, ()
         whole = replace(pool, is_complete=True, older=None)
-        return self._compiler.compile_if_regular(whole), False
+        return self._compiler.compile_if_regular(whole), False, ()
 
 
 def _problems(pool: Kept) -> tuple[str, ...]:
@@ -141,11 +144,6 @@ def _problems(pool: Kept) -> tuple[str, ...]:
             )
         elif pool.older is not None:
             found.append(f"pool {pool.id} is changing: older slices of it still count on some nodes")
-    elif any(one.template.structure_class.judges for one in pool.components):
-        try:
-            with_groups(restored(pool))
-        except CannotProject as error:
-            found.append(f"what is free of pool {pool.id} is not known: {error}")
     return tuple(found)
 
 

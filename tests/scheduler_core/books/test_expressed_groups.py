@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, permutations
 
 import pytest
 from hypothesis import given
@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from scheduler_core.base.errors import CannotProject
 from scheduler_core.base.features import Features
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.books import compatibility
+from scheduler_core.books.compatibility import are_incompatible, refusals
 from scheduler_core.books.expressed_groups import with_groups
 from scheduler_core.books.ledger import Ledger
 from scheduler_core.codec.composite import decode_slice
@@ -160,3 +162,32 @@ def test_a_pool_without_expressions_is_the_same_pool():
 
     assert with_groups(pool) is pool
     assert Quantity.of(1) in next(one for one in pool.devices if one.name == "a").draws[0].amounts.values()
+
+
+MODES = st.sampled_from([None, "whole", "mig", "shared"])
+EXPRESSIONS = st.sampled_from(
+    [None, goes_with("mig"), goes_with("shared", "whole"), "device.other", "no CEL"]
+)
+
+
+@given(kinds=st.lists(st.tuples(MODES, EXPRESSIONS), max_size=5))
+def test_the_pairs_that_are_refused_are_those_of_which_one_refuses_the_other(kinds):
+    devices = pool_of(*(device(f"d-{number}", *kind) for number, kind in enumerate(kinds))).devices
+
+    expected = [
+        (one, other)
+        for one, other in permutations(devices, 2)
+        if one.only_with is not None and are_incompatible("x.dev", one, other)
+    ]
+
+    assert list(refusals("x.dev", devices)) == expected
+
+
+def test_each_expression_is_asked_once_about_each_device(monkeypatch):
+    devices = pool_of(*(device(f"d-{number}", "mig", goes_with("mig")) for number in range(20))).devices
+    asked = []
+    judge = compatibility._meets
+    monkeypatch.setattr(compatibility, "_meets", lambda *question: asked.append(question) or judge(*question))
+
+    assert list(refusals("x.dev", devices)) == []
+    assert len(asked) == len(devices)
