@@ -8,6 +8,8 @@ message is a JSON object on standard error; standard output has the answer or no
 from __future__ import annotations
 
 import argparse
+import atexit
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -28,6 +30,8 @@ _INTERRUPTED: Final = 130
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status; never raises for what a user can get wrong."""
+    if argv is None:  # the process ends with this: what is left needs no search for garbage
+        atexit.register(gc.freeze)
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments[:1] == ["--"]:
         del arguments[0]

@@ -120,6 +120,7 @@ def _power(exponent: int) -> int:
     return int(10**exponent)
 
 
+@lru_cache(maxsize=_CACHED)
 def _binary_text(amount: int) -> str:
     for suffix, size in reversed(_BINARY.items()):
         if amount % size == 0:
@@ -127,6 +128,7 @@ def _binary_text(amount: int) -> str:
     return str(amount)
 
 
+@lru_cache(maxsize=_CACHED)
 def _decimal_text(nano: int, family: str) -> str:
     if nano == 0:
         return "0"

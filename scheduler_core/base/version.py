@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import field
-from functools import total_ordering
+from functools import lru_cache, total_ordering
 from typing import Final
 
 from scheduler_core.base.quick_dataclass import dataclass
@@ -49,12 +49,7 @@ class Version:
     @property
     def semver(self) -> str:
         """Return the full semver 2.0 form: ``12.6`` is ``12.6.0``, ``560.35.03`` is ``560.35.3``."""
-        major, minor, patch, _, _ = self.key
-        match = _LOOSE.fullmatch(self.text)
-        assert match is not None
-        pre = ".".join(str(int(p)) if p.isdigit() else p for p in (match["pre"] or "").split("."))
-        tail = ("-" + pre if pre else "") + ("+" + match["build"] if match["build"] else "")
-        return f"{major}.{minor}.{patch}{tail}"
+        return _semver(self.text, self.key[:3])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Version) and self.key == other.key
@@ -67,6 +62,15 @@ class Version:
 
     def __str__(self) -> str:
         return self.text
+
+
+@lru_cache(maxsize=1024)
+def _semver(text: str, core: tuple[int, ...]) -> str:
+    match = _LOOSE.fullmatch(text)
+    assert match is not None
+    pre = ".".join(str(int(p)) if p.isdigit() else p for p in (match["pre"] or "").split("."))
+    tail = ("-" + pre if pre else "") + ("+" + match["build"] if match["build"] else "")
+    return f"{'.'.join(map(str, core))}{tail}"
 
 
 def _identifier(part: str) -> _Identifier:

@@ -30,6 +30,7 @@ _keys: Final[Decoded[Mapping[QualifiedName, str]]] = Decoded(1024)
 _texts: Final[Decoded[AttributeValue]] = Decoded(1 << 14)
 _INT: Final = 2**63
 _SCALARS: Final = ("bool", "int", "string", "version")
+_KINDS: Final[Mapping[type[Scalar], str]] = {bool: "bool", int: "int", str: "string", Version: "version"}
 _LISTS: Final = ("bools", "ints", "strings", "versions")
 
 
@@ -153,29 +154,19 @@ def write_attributes(
     attributes: Mapping[QualifiedName, AttributeValue], driver: str, *, as_semver: bool = False
 ) -> dict[str, Any]:
     """Return a sorted property map of attributes, own keys without their domain."""
-    return {
-        bare(name, driver): _written(attributes[name], as_semver)
-        for name in sorted(attributes, key=lambda name: bare(name, driver))
-    }
+    named = {bare(name, driver): value for name, value in attributes.items()}
+    return {name: _written(named[name], as_semver) for name in sorted(named)}
 
 
 def _written(value: AttributeValue, as_semver: bool) -> dict[str, Any]:
     if isinstance(value, tuple):
-        kind = _kind(value[0]) + "s"
-        return {kind: [_plain(item, as_semver) for item in value]}
+        return {f"{_kind(value[0])}s": [_plain(item, as_semver) for item in value]}
     return {_kind(value): _plain(value, as_semver)}
 
 
 def _kind(value: Scalar) -> str:
-    match value:
-        case bool():
-            return "bool"
-        case int():
-            return "int"
-        case str():
-            return "string"
-        case Version():
-            return "version"
+    kind = _KINDS.get(type(value))
+    return kind or next(kind for scalar, kind in _KINDS.items() if isinstance(value, scalar))
 
 
 def _plain(value: Scalar, as_semver: bool) -> bool | int | str:

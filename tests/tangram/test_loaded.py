@@ -85,6 +85,25 @@ def test_a_command_does_not_load_what_it_does_not_use(
     assert done.stderr.strip() == ""
 
 
+def test_what_a_process_leaves_at_its_end_is_not_searched_for_garbage() -> None:
+    program = (
+        "import atexit, gc, sys\n"
+        "from tangram.__main__ import main\n"
+        "atexit.register(lambda: print(gc.get_freeze_count() > 0))\n"  # the first one is called last
+        "main({arguments})\n"
+    )
+
+    def frozen(arguments: str) -> str:
+        code = program.format(arguments=arguments)
+        done = subprocess.run(
+            [sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=True
+        )
+        return done.stdout.splitlines()[-1]
+
+    assert frozen("") == "True"
+    assert frozen("['--version']") == "False"  # the caller goes on
+
+
 def test_the_help_names_the_boards_whose_tables_are_shipped() -> None:
     assert shipped_boards() == SHIPPED_BOARDS
 
