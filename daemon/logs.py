@@ -79,6 +79,7 @@ def log_to_standard_error(options: LogOptions | None = None, node: str = "") -> 
     # The format does not show these, so they are not looked up for every line.
     # Source: the logging HOWTO, "Optimization".
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    logging._srcfile = None
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_formatter(options.form, node))
     handler.addFilter(AddFields())

@@ -48,6 +48,7 @@ class Family:
 
     def __init__(self, name: str, definition: Definition) -> None:
         self._labels = definition.labels
+        self._known = frozenset(definition.labels)
         self._parent = _made(name, definition)
         self._series: dict[Values, _Series] = {}
         self._head = self._written(())
@@ -91,11 +92,13 @@ class Family:
 
     def values_of(self, labels: Mapping[str, str]) -> Values:
         """Return the values of labels. Raises: ValueError for labels that it does not have."""
-        if tuple(labels) == self._labels:  # as nearly everybody names them
-            return tuple(labels.values())
-        if len(labels) != len(self._labels) or any(label not in labels for label in self._labels):
-            raise ValueError(f"{self._parent}: it has the labels {self._labels}, not {tuple(labels)}")
+        self.refuse_foreign(labels)
         return tuple(labels[label] for label in self._labels)
+
+    def refuse_foreign(self, labels: Mapping[str, str]) -> None:
+        """Raises: ValueError for labels that it does not have."""
+        if labels.keys() != self._known:
+            raise ValueError(f"{self._parent}: it has the labels {self._labels}, not {tuple(labels)}")
 
     def _in_order(self, labels: Labels) -> Values:
         names, values = zip(*labels, strict=True) if labels else ((), ())

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import platform
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
+from typing import Final
 
 from daemon.metrics.definition import Definition, Labels, full_name
 from daemon.metrics.family import Family
+
+_KEPT: Final = 256
+"""How many additions are kept before they are carried out. A claim adds about twenty."""
+
+Addition = tuple[Callable[[Mapping[str, str], float], None], Mapping[str, str], float]
+"""What is to be added: how, the labels of the series, the amount or the value."""
 
 
 class Registry:
@@ -20,6 +28,7 @@ class Registry:
 
     def __init__(self, prefix: str, definitions: Mapping[str, Definition]) -> None:
         self._lock = threading.Lock()
+        self._additions = deque[Addition]()
         self._families = {
             name: Family(full_name(prefix, name, definition), definition)
             for name, definition in definitions.items()
@@ -31,13 +40,13 @@ class Registry:
 
     def add(self, name: str, amount: float, **labels: str) -> None:
         """Add to a counter, or to a gauge."""
-        with self._lock:
-            self._families[name].add(labels, amount)
+        family = self._families[name]
+        self._keep(family, family.add, labels, amount)
 
     def observe(self, name: str, value: float, **labels: str) -> None:
         """Add a value to a histogram."""
-        with self._lock:
-            self._families[name].observe(labels, value)
+        family = self._families[name]
+        self._keep(family, family.observe, labels, value)
 
     def timed(self, name: str, clock: Callable[[], float], **labels: str) -> TimedBlock:
         """Add the time of a ``with`` block to a histogram, also if it raises. Units: seconds of ``clock``."""
@@ -46,6 +55,7 @@ class Registry:
     def set(self, name: str, value: float, **labels: str) -> None:
         """Set a gauge."""
         with self._lock:
+            self._carry_out()
             family = self._families[name]
             family.set(family.values_of(labels), value)
 
@@ -56,12 +66,34 @@ class Registry:
     def replace(self, name: str, values: Mapping[Labels, float]) -> None:
         """Replace all series of a gauge, whatever its labels. Shape: labels by name."""
         with self._lock:
+            self._carry_out()
             self._families[name].replace(values)
 
     def text(self) -> str:
         """Return every metric that has a value, in Prometheus's text form."""
         with self._lock:
+            self._carry_out()
             return "".join(family.text() for family in self._families.values() if family.is_shown)
+
+    def _keep(
+        self,
+        family: Family,
+        how: Callable[[Mapping[str, str], float], None],
+        labels: Mapping[str, str],
+        amount: float,
+    ) -> None:
+        """Have something added before anybody reads: a claim adds ten times, and nobody waits for that."""
+        family.refuse_foreign(labels)
+        self._additions.append((how, labels, amount))
+        if len(self._additions) > _KEPT:
+            with self._lock:
+                self._carry_out()
+
+    def _carry_out(self) -> None:
+        """Add what was kept, in its order. The lock is held."""
+        while self._additions:
+            how, labels, amount = self._additions.popleft()
+            how(labels, amount)
 
 
 class TimedBlock:

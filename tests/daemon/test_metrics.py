@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -54,6 +56,49 @@ def test_a_gauge_keeps_its_last_value(metrics: Registry) -> None:
     metrics.set("age", 0.25)
 
     assert "\ntest_age 0.25\n" in metrics.text()
+
+
+def test_what_is_added_counts_from_the_value_that_was_set_before(metrics: Registry) -> None:
+    metrics.add("age", 1.0)
+    metrics.set("age", 10.0)
+    metrics.add("age", -2.0)
+    metrics.add("age", 0.5)
+
+    assert "\ntest_age 8.5\n" in metrics.text()
+
+
+def test_states_that_are_replaced_forget_what_was_added_before(metrics: Registry) -> None:
+    metrics.add("form", 5.0, form="one")
+    metrics.only("form", "form", {"two": 1.0})
+
+    assert 'form="one"' not in metrics.text()
+
+
+def test_what_nobody_reads_is_added_all_the_same(metrics: Registry) -> None:
+    for _ in range(1000):
+        metrics.count("looks_total")
+        metrics.observe("seconds", 0.5, of="a look")
+
+    assert "\ntest_looks_total 1000.0\n" in metrics.text()
+    assert 'test_seconds_bucket{le="1.0",of="a look"} 1000.0' in metrics.text()
+
+
+def test_a_wrong_label_is_refused_where_it_is_named(metrics: Registry) -> None:
+    for act in (metrics.count, partial(metrics.observe, value=1.0)):
+        with pytest.raises(ValueError, match="verb"):
+            act("writes_total", verb="create")
+
+
+def test_threads_that_add_at_the_same_time_lose_nothing(metrics: Registry) -> None:
+    def many() -> None:
+        for _ in range(2000):
+            metrics.count("looks_total")
+
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(4):
+            pool.submit(many)
+
+    assert "\ntest_looks_total 8000.0\n" in metrics.text()
 
 
 def test_a_gauge_of_exclusive_states_drops_the_old_ones(metrics: Registry) -> None:

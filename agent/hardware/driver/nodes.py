@@ -192,7 +192,7 @@ def _capability_path(minor: int) -> str:
     return f"/dev/nvidia-caps/nvidia-cap{minor}"
 
 
-@lru_cache(maxsize=64)  # the same few for every claim, and making a path takes longer than asking for it
+@lru_cache(maxsize=512)  # those of all instances of a node: making a path takes longer than asking for it
 def joined(root: Path, path: str) -> Path:
     """Return an absolute path as it is below a root."""
     return root / path.removeprefix("/")
