@@ -122,6 +122,48 @@ def test_it_fits_narrow_and_wide_windows(chromium: Browser, address: str, width:
         assert page.evaluate("document.documentElement.dataset.theme") == scheme
 
 
+def test_of_many_pods_that_wait_the_first_are_shown_and_the_others_on_demand(
+    chromium: Browser, written: Written
+) -> None:
+    many = [one for number in range(20) for one in page_objects.waiting("team", f"job-{number:02}")]
+    with page_of(chromium) as page:
+        page.goto(written([*page_objects.small_node("n"), page_objects.device_class("mig"), *many]))
+        expect(page.locator("#waiting li[id]")).to_have_count(5)
+        page.get_by_role("button", name="Show 15 more pods").focus()
+        page.keyboard.press("Enter")
+        expect(page.locator("#waiting li[id]")).to_have_count(20)
+        expect(page.get_by_role("button", name="Show the first 5 only")).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.locator("#waiting li[id]")).to_have_count(5)
+
+
+def test_the_link_of_a_pod_that_waits_shows_it_wherever_it_stands_in_the_line(
+    chromium: Browser, written: Written
+) -> None:
+    many = [one for number in range(20) for one in page_objects.waiting("team", f"job-{number:02}")]
+    with page_of(chromium) as page:
+        page.goto(written([*page_objects.small_node("n"), *many]) + "#pod=team%2Fjob-17")
+        expect(page.get_by_role("link", name="team/job-17")).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("width", [360, 800, 1280])
+def test_a_linked_node_stands_below_the_tools_and_not_under_them(
+    chromium: Browser, written: Written, width: int
+) -> None:
+    nodes = [one for number in range(40) for one in page_objects.small_node(f"node-{number:02}")]
+    name = "a-team-with-a-quite-long-namespace-name"
+    held = page_objects.running(name, "job", "node-20", "gpu-0")
+    with page_of(chromium, width=width) as page:
+        page.goto(written([*nodes, *held]) + "#node=node-20")
+        row = page.locator("details.node[open] summary")
+        expect(row).to_be_in_viewport()
+        tools = page.locator("#tools").bounding_box()
+        found = row.bounding_box()
+        assert tools is not None
+        assert found is not None
+        assert found["y"] >= tools["y"] + tools["height"]
+
+
 def test_of_a_thousand_nodes_only_those_in_view_are_drawn(chromium: Browser, written: Written) -> None:
     nodes = [one for number in range(1000) for one in page_objects.small_node(f"node-{number:03}")]
     with page_of(chromium) as page:

@@ -1,7 +1,7 @@
 // What the page knows: the value that the server or the file gave, and what is asked of it.
 // Texts of objects are only ever set as text, never as markup.
 
-const state = { data: null, namespace: "", search: "", only: "all", chosen: "" };
+const state = { data: null, namespace: "", search: "", only: "all", chosen: "", isWaitingOpen: false };
 
 const byName = new Intl.Collator("en", { numeric: true }).compare;
 const plural = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;

@@ -27,7 +27,7 @@ function renew(container, children) {
   again?.focus({ preventScroll: true });
 }
 
-const keyOf = (one) => [one.closest("[id]")?.id, one.getAttribute("href"), one.getAttribute("aria-label") ?? one.textContent].join("|");
+const keyOf = (one) => one.id || [one.closest("[id]")?.id, one.getAttribute("href"), one.getAttribute("aria-label") ?? one.textContent].join("|");
 
 const linkOf = (pod) => `#pod=${encodeURIComponent(pod)}`;
 
@@ -93,7 +93,7 @@ function onePart(device, cut, claim, x, y, width, height, isSmall) {
   const shape = svg("rect", { class: `held f${sign.hue}`, x: x + 1, y: y + 1, width: width - 2, height: height - 2, rx: isSmall ? 2 : 4 });
   const inner = marks(sign.pattern, x + 2, y + 2, Math.max(0, width - 4), height - 4);
   const dims = isShown(claim) ? "" : "other";
-  if (isSmall) return svg("g", { class: dims }, shape, width >= 9 ? smallLetter(sign, x + width / 2, y + height - 4) : inner);
+  if (isSmall) return svg("g", { class: dims }, shape, smallLetter(sign, x, y, width, height) ?? inner);
   const words = heldWords(sign, cut, claim, x, y, width, height);
   const pod = podsOf(claim)[0];
   const label = `${holderText(claim)}: ${device.kind === "other" ? heldName(device, cut) : `${cut.label} of ${device.name}`}${rangeText(device, cut)}`;
@@ -101,7 +101,12 @@ function onePart(device, cut, claim, x, y, width, height, isSmall) {
   return svg("a", { href: linkOf(pod ?? claim), "aria-label": label, class: classes }, svg("title", {}, label), shape, inner, words);
 }
 
-const smallLetter = (sign, x, y) => svg("text", { class: "tiny strong", x, y, "text-anchor": "middle" }, sign.letter);
+// The letter of a sign, smaller where there is little room; nothing where it would touch the edges.
+function smallLetter(sign, x, y, width, height) {
+  const size = [10, 8].find((one) => sign.letter.length * one * 0.75 + 2 <= width);
+  if (!size) return null;
+  return svg("text", { class: size === 10 ? "tiny strong" : "least strong", x: x + width / 2, y: y + height / 2 + size * 0.36, "text-anchor": "middle" }, sign.letter);
+}
 
 function heldWords(sign, cut, claim, x, y, width, height) {
   const first = `${sign.letter}  ${cut.label}`;

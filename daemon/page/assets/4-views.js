@@ -34,16 +34,31 @@ function drawFigures() {
 
 const sumOf = (devices, key) => devices.reduce((sum, one) => sum + one[key], 0);
 
+// The first pods that wait, so that the nodes are near; all on demand, and where a link chose one of the others.
+const FEW = 5;
+const MOST = 200;
+
 function drawWaiting() {
   const shown = state.data.waiting.filter((pod) => !state.namespace || pod.namespace === state.namespace);
   part("waiting-count").textContent = shown.length === state.data.waiting.length ? "" : `${shown.length} of ${state.data.waiting.length}`;
-  const items = shown.slice(0, 200).map(pending);
-  if (shown.length > 200) items.push(el("li", { class: "pending" }, `and ${shown.length - 200} more: choose a namespace, or see tangram pending`));
+  const isChosenBeyond = shown.findIndex((pod) => podName(pod) === state.chosen) >= FEW;
+  const isAll = state.isWaitingOpen || isChosenBeyond || shown.length <= FEW + 1;
+  const items = shown.slice(0, isAll ? MOST : FEW).map(pending);
+  if (isAll && shown.length > MOST) items.push(el("li", { class: "pending" }, `and ${shown.length - MOST} more: choose a namespace, or see tangram pending`));
+  if (shown.length > FEW + 1 && !isChosenBeyond) items.push(el("li", { class: "pending" }, moreButton(shown.length - FEW, isAll)));
   renew(part("waiting"), items.length ? items : [el("li", { class: "none" }, "No pod waits for devices.")]);
 }
 
+function moreButton(count, isAll) {
+  const label = isAll ? `Show the first ${FEW} only` : `Show ${count.toLocaleString("en")} more pods`;
+  const toggle = () => set({ isWaitingOpen: !state.isWaitingOpen });
+  return el("button", { class: "plain", type: "button", id: "more-waiting", "aria-expanded": String(isAll), on: { click: toggle } }, label);
+}
+
+const podName = (pod) => `${pod.namespace}/${pod.name}`;
+
 function pending(pod) {
-  const name = `${pod.namespace}/${pod.name}`;
+  const name = podName(pod);
   const details = pod.details.length
     ? el("details", { "data-keep": name }, el("summary", {}, "Details, and what would help"), el("ul", {}, pod.details.map((line) => el("li", {}, line))))
     : "";
@@ -60,7 +75,7 @@ function drawNamespaces() {
     const choose = () => set({ namespace: isOn ? "" : one.namespace });
     return el("tr", {},
       el("td", {}, signPicture(one.namespace), el("button", { class: "plain", type: "button", "aria-pressed": String(isOn), on: { click: choose } }, one.namespace)),
-      ...["gpus", "used", "vfs", ...(hasOthers ? ["others"] : []), "claims"].map((key) => el("td", { class: "n" }, one[key])));
+      ...["gpus", "used", "vfs", ...(hasOthers ? ["others"] : []), "claims"].map((key) => el("td", { class: "n" }, one[key].toLocaleString("en"))));
   });
   const empty = el("tr", {}, el("td", { colspan: 6 }, "Nobody holds a device."));
   renew(part("namespaces"), rows.length ? rows : [empty]);

@@ -80,6 +80,8 @@ function listen() {
   });
   addEventListener("hashchange", follow);
   addEventListener("resize", drawHistory);
+  // Rows that are scrolled to stop below the tools, however many lines these have.
+  new ResizeObserver(([one]) => document.documentElement.style.setProperty("--tools", `${one.target.offsetHeight}px`)).observe(part("tools"));
 }
 
 function step(by) {
