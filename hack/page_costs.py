@@ -58,7 +58,7 @@ finally:
 """
 COMMANDS: Final = {
     "report": ("report", "--html", "HTML", "--cluster"),
-    "top": ("top", "--cluster", "--json"),
+    "top": ("top", "--cluster"),
     "explain": ("explain", "--cluster", "--claim", "vision/waiting-0-gpu", "--json"),
     "plan": ("plan", "--cluster", "--json"),
     "pending": ("pending",),

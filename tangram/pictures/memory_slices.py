@@ -179,4 +179,4 @@ def _word(layout: Layout, at: int, width: int) -> str:
 def _style(cut: Cut | None, colour: str) -> str:
     if cut is None:
         return "dim"
-    return f"bold black on {colour}" if cut.is_new else f"dim {colour} reverse"
+    return f"bold black on {colour}" if cut.is_new else f"black on {colour}"

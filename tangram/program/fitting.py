@@ -67,7 +67,7 @@ class FittingTable:
     """Rows of cells, drawn as a table where that fits.
 
     In less room the columns of prose get several lines; in still less every row becomes a block: its first
-    cell, and the others below it with their headings. An empty cell is then left out.
+    cell, and the others below it with their headings, as many to a line as fit. An empty cell is left out.
     """
 
     columns: Sequence[Column]
@@ -113,10 +113,24 @@ class FittingTable:
             name = first.copy()
             name.stylize("bold")
             yield hanging(name, console, width)
-            for column, cell in zip(self.columns[1:], others, strict=True):
-                if cell.plain:
-                    line = Text(" " * _INDENT).append(f"{column.heading}: ", style="dim").append_text(cell)
-                    yield hanging(line, console, width)
+            facts = [
+                Text().append(f"{column.heading}: ", style="dim").append_text(cell)
+                for column, cell in zip(self.columns[1:], others, strict=True)
+                if cell.plain
+            ]
+            for line in _packed(facts, width - _INDENT):
+                yield hanging(Text(" " * _INDENT).append_text(line), console, width)
+
+
+def _packed(facts: Sequence[Text], width: int) -> list[Text]:
+    """Return facts in lines: what is short stands beside each other where it fits."""
+    lines: list[Text] = []
+    for fact in facts:
+        if lines and lines[-1].cell_len + _GAP + fact.cell_len <= width:
+            lines[-1].append(" " * _GAP).append_text(fact)
+        else:
+            lines.append(fact)
+    return lines
 
 
 def _narrowed(widths: Sequence[int], is_prose: Sequence[bool], room: int) -> list[int] | None:

@@ -47,6 +47,15 @@ def test_in_still_less_each_row_is_a_block_and_an_empty_cell_is_left_out() -> No
     assert " ".join(lines[1:]).replace("    ", " ").split() == ["why", "not:", *WHY.split()]
 
 
+def test_in_a_block_short_facts_share_a_line_and_a_long_one_begins_the_next() -> None:
+    columns = (Column("name"), Column("devices"), Column("memory"), Column("why", is_prose=True))
+    lines = drawn(FittingTable(columns, [(f"{NAME}-{NAME}", "8", "40Gi", WHY)]), 50)
+
+    assert lines[:2] == [f"{NAME}-{NAME}", "  devices: 8  memory: 40Gi"]
+    assert lines[2].startswith("  why: each of")
+    assert " ".join(lines[2:]).split() == ["why:", *WHY.split()]
+
+
 @given(
     rows=st.lists(st.tuples(st.from_regex(r"[a-z0-9-]{1,30}", fullmatch=True), st.text("ab ", max_size=90))),
     width=st.integers(36, 120),
