@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
+
+from rich.console import RenderableType
 
 from scheduler_core.base.errors import message
 from scheduler_core.codec.documents import InvalidDocument, decoded
@@ -18,43 +20,57 @@ from scheduler_core.frontends.pods.allocated import ALLOCATED, allocated_annotat
 from scheduler_core.frontends.pods.many_nodes import PodAnswer, place_pods
 from scheduler_core.frontends.pods.placer import PodPlacer
 from scheduler_core.frontends.pods.pod_request import PodAsk, decode_pod
-from tangram.allocation_input import read_present
+from tangram.allocation_input import AllocationInput, read_present
 from tangram.documents import read_documents
 from tangram.errors import BadInput, bad_argument
 from tangram.face import DOES_NOT_FIT, DONE, UNDECIDED, Face
 from tangram.marked import tables_of
-from tangram.pictures.pods import offered_picture, placed_picture, refused_picture
+from tangram.pictures.pods import placed_picture, refused_picture
 from tangram.plain import plain
 from tangram.program.streams import complain
 
 _SCALARS = (bool, int, str)
 
 
-def run_pods(options: Namespace, face: Face, *, explains: bool) -> int:
+def run_pods(options: Namespace, face: Face) -> int:
     """Place the pods of ``--pod`` one after another and print what became of each."""
-    if not options.files:
-        raise bad_argument("--pod", None, "needs -f FILE with the slices of the nodes")
-    asked = read_present(options)
-    pods = _pods(options.pods)
-    answers = list(place_pods(pods, PodPlacer(asked.state), asked.nodes, tables_of(asked)))
+    asked = read_asked(options)
+    placer = PodPlacer(asked.state)
+    answers = list(place_pods(read_pods(options.pods), placer, asked.nodes, tables_of(asked)))
     if options.json:
-        face.out.json({"pods": [_plain(one, explains=explains) for one in answers]})
+        face.out.json({"pods": list(map(pod_value, answers))})
     else:
         for one in answers:
-            if one.placed is not None:
-                face.out.show(placed_picture(one.ask, one.placed))
-            elif one.undecided:
-                face.out.show(f"{one.ask.subject}: {one.undecided[0]}")
-            else:
-                face.out.show(refused_picture(one.ask, one.refused))
-            if explains:
-                face.out.show("", offered_picture(one.ask, one.offers, one.placed))
+            face.out.show(*pod_pictures(one))
+    return status_of(answers)
+
+
+def read_asked(options: Namespace) -> AllocationInput:
+    """Read the files with the nodes that the pods may go to. Raises: BadInput."""
+    if not options.files:
+        raise bad_argument("--pod", None, "needs -f FILE with the slices of the nodes")
+    return read_present(options)
+
+
+def pod_pictures(one: PodAnswer) -> Iterator[RenderableType | str]:
+    """Yield what became of a pod."""
+    if one.placed is not None:
+        yield placed_picture(one.ask, one.placed)
+    elif one.undecided:
+        yield f"{one.ask.subject}: {one.undecided[0]}"
+    else:
+        yield refused_picture(one.ask, one.refused)
+
+
+def status_of(answers: Sequence[PodAnswer]) -> int:
+    """Return the exit status."""
     if all(one.placed is not None for one in answers):
         return DONE
     return UNDECIDED if any(one.undecided for one in answers) else DOES_NOT_FIT
 
 
-def _pods(paths: Sequence[str]) -> list[PodAsk]:
+def read_pods(paths: Sequence[str]) -> list[PodAsk]:
+    """Read pods. Raises: BadInput for anything else, and for a pod that is wrong."""
     found = []
     for document in (one for path in paths for one in read_documents(path)):
         kind = document.content.get("kind")
@@ -70,7 +86,8 @@ def _pods(paths: Sequence[str]) -> list[PodAsk]:
     return found
 
 
-def _plain(answer: PodAnswer, *, explains: bool) -> dict[str, Any]:
+def pod_value(answer: PodAnswer) -> dict[str, Any]:
+    """Return what became of a pod, for programs."""
     found: dict[str, Any] = {"pod": answer.ask.subject, "allocated": answer.placed is not None}
     if answer.placed is not None:
         found["node"] = answer.placed.node
@@ -89,12 +106,15 @@ def _plain(answer: PodAnswer, *, explains: bool) -> dict[str, Any]:
         }
     if answer.undecided:
         found["undecided"] = [plain(one) for one in answer.undecided]
-    if explains:
-        found["offers"] = {
-            kind: [_device_value(one) | {"free": one.is_free, "why": one.why} for one in node_devices]
-            for kind, node_devices in answer.offers.items()
-        }
     return found
+
+
+def offers_value(answer: PodAnswer) -> dict[str, Any]:
+    """Return everything that a pod could have got, and why it did not."""
+    return {
+        kind: [_device_value(one) | {"free": one.is_free, "why": one.why} for one in node_devices]
+        for kind, node_devices in answer.offers.items()
+    }
 
 
 def _device_value(device: NodeDevice) -> dict[str, Any]:

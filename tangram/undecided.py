@@ -6,15 +6,18 @@ from scheduler_core.base.errors import CoreError
 from scheduler_core.model.result import Allocation, Answer, Unallocatable, Undecided
 from tangram.face import UNDECIDED, Face
 from tangram.refusals import undecided_value
+from tangram.told import Told
 
 
 def show_undecided(undecided: Undecided, face: Face, *, as_json: bool) -> int:
     """Show an undecided answer; return the exit status that says so."""
-    if as_json:
-        face.out.json(undecided_value(undecided))
-    else:
-        face.out.show(f"{undecided}. Ask for fewer requests or alternatives at once, or on another node.")
-    return UNDECIDED
+    return undecided_told(undecided).show(face, as_json=as_json)
+
+
+def undecided_told(undecided: Undecided) -> Told:
+    """Return what is said of an undecided answer."""
+    text = f"{undecided}. Ask for fewer requests or alternatives at once, or on another node."
+    return Told(UNDECIDED, undecided_value(undecided), (text,))
 
 
 class SearchGaveUp(CoreError):

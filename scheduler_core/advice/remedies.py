@@ -99,6 +99,37 @@ class DropConstraint:
     place: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskForAmount:
+    """A pod fits on a node with other amounts. Shape: ``asked`` and ``amount`` as manifests write them."""
+
+    node: str
+    asked: str
+    amount: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelabelHint:
+    """A pod fits on a node with another key or value in the selector of a hint. Shape: ``type`` of device."""
+
+    node: str
+    change: Change
+    type: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropHint:
+    """A pod fits on a node without one thing that its annotations ask. Shape: ``type`` of the devices."""
+
+    node: str
+    type: str
+    hint: str
+
+
+PodChange = AskForAmount | RelabelHint | DropHint
+"""A change of a pod that asks by amounts."""
 SingleChange = UseNode | EndClaims | Reword | TakeFewer | AskForLess | DropConstraint
 
 
@@ -113,10 +144,22 @@ class Together:
     steps: tuple[SingleChange, SingleChange]
 
 
-Remedy = SingleChange | Together
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodTogether:
+    """A pod fits on a node after two changes, of which neither is enough. Shape: as ``Together``."""
+
+    node: str
+    steps: tuple[PodChange, PodChange | EndClaims]
 
 
-def changed(remedy: Remedy, claims: Sequence[Claim], cluster: Cluster) -> tuple[tuple[Claim, ...], Cluster]:
+ClaimRemedy = SingleChange | Together
+PodRemedy = UseNode | EndClaims | PodChange | PodTogether
+Remedy = ClaimRemedy | PodRemedy
+
+
+def changed(
+    remedy: ClaimRemedy, claims: Sequence[Claim], cluster: Cluster
+) -> tuple[tuple[Claim, ...], Cluster]:
     """Return the question that a remedy leads to. On the remedy's node it has an answer."""
     steps = remedy.steps if isinstance(remedy, Together) else (remedy,)
     gone = [held for one in steps if isinstance(one, EndClaims) for held in one.held]
@@ -124,7 +167,7 @@ def changed(remedy: Remedy, claims: Sequence[Claim], cluster: Cluster) -> tuple[
     return changed_claims(remedy, claims), replace(cluster, allocated=left)
 
 
-def changed_claims(remedy: Remedy, claims: Sequence[Claim]) -> tuple[Claim, ...]:
+def changed_claims(remedy: ClaimRemedy, claims: Sequence[Claim]) -> tuple[Claim, ...]:
     """Return what is asked for after a remedy."""
     match remedy:
         case UseNode() | EndClaims():

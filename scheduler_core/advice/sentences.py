@@ -6,10 +6,15 @@ from collections.abc import Sequence
 from typing import Final
 
 from scheduler_core.advice.remedies import (
+    AskForAmount,
     AskForLess,
     Change,
     DropConstraint,
+    DropHint,
     EndClaims,
+    PodChange,
+    PodTogether,
+    RelabelHint,
     Remedy,
     Reword,
     TakeFewer,
@@ -43,11 +48,26 @@ def remedy_text(remedy: Remedy) -> str:
         case DropConstraint(node=node, claim=claim, constraint=constraint, place=place):
             dropped = f"constraints[{place}] of {claim}, {constraint_text(constraint)}"
             return f"leave out {dropped}: fits on {node}"
-        case Together():
+        case AskForAmount() | RelabelHint() | DropHint():
+            return _of_pod(remedy)
+        case Together() | PodTogether():
             return _both(remedy)
 
 
-def _both(remedy: Together) -> str:
+def _of_pod(remedy: PodChange) -> str:
+    match remedy:
+        case AskForAmount(node=node, asked=asked, amount=amount):
+            return f"ask for {amount} instead of {asked}: fits on {node}"
+        case RelabelHint(node=node, type=kind, old=old, new=new):
+            where = f"in the selector of the hint for {kind}: fits on {node}"
+            if remedy.change is Change.CORRECTION:
+                return f"correct {old} to {new} {where}"
+            return f"ask for {new} instead of {old} {where}"
+        case DropHint(node=node, type=kind, hint=hint):
+            return f"leave out {hint} for {kind}: fits on {node}"
+
+
+def _both(remedy: Together | PodTogether) -> str:
     """Return both changes; the node is named once."""
     first, second = (remedy_text(one).removesuffix(f": fits on {remedy.node}") for one in remedy.steps)
     where = "" if isinstance(remedy.steps[-1], EndClaims) else f": fits on {remedy.node}"

@@ -1,14 +1,18 @@
 """Why a request does not get one device: the first thing that it asks which the device does not meet.
 
-Takes claims, a cluster, a node and a device; returns a verdict per alternative of each request. Nothing is
-searched here, so that a device that a request could have may still be given to nobody.
+Takes claims, a cluster, a node and a device; returns a verdict per alternative of each request. Devices for
+all requests together are not searched, so that a device that a request could have may still be given to
+nobody.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
+from scheduler_core.advice.remedies import EndClaims
 from scheduler_core.base.quick_dataclass import dataclass
+from scheduler_core.engine.engine import Engine
 from scheduler_core.explain.funnel import matching_stages
 from scheduler_core.explain.possible import Possible
 from scheduler_core.explain.replay import Replay
@@ -18,8 +22,12 @@ from scheduler_core.model.device import DeviceId
 from scheduler_core.model.funnel import Stage
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.obstacles import ConstraintRefuses, Obstacle
+from scheduler_core.planning.ending import EndingSearch, Questions, Wish, wish_for
+from scheduler_core.planning.freeing import holders_that_may_end
 from scheduler_core.search.candidates import Candidate, Offer, offers
 from scheduler_core.search.depth_first import SearchAlternative
+
+_QUESTIONS: Final = 100  # each takes some milliseconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +60,27 @@ def why_not_device(
     seen = offers(pools, node, cluster.features)
     mine = [one for one in seen if pools[one.pool].id_of(one.device) == device]
     return tuple(_Verdicts(claims, cluster, node, device, mine).all())
+
+
+def freeing_device(claims: Sequence[Claim], engine: Engine, node: Node, device: DeviceId) -> EndClaims | None:
+    """Return the fewest claims whose end lets a request have a device, None where none were found.
+
+    Shape: the other requests may still need the device. The engine's state is as before afterwards.
+    Raises: as ``allocate``.
+    """
+
+    def is_possible() -> bool:
+        found = why_not_device(claims, engine.state.seen_from(node), node, device)
+        return any(one.is_possible for one in found)
+
+    holders = holders_that_may_end(engine.state.concerning(node), ())
+    excludes = wish_for(engine, claims, node, 0).excludes
+    questions = Questions(_QUESTIONS)
+    wish = Wish(is_possible, 1, excludes)
+    ending = EndingSearch(engine.state, wish, node, holders, questions, len(holders)).run()
+    if ending is None or not ending.ended:
+        return None
+    return EndClaims(node=node.name, held=ending.ended, is_fewest=ending.is_fewest)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ class OtherNode:
 
     Shape: ``refused`` is None where the claims fit; ``is_compared`` whether the policy compared the node with
            the chosen one; ``yields`` whether the claims would get less preferred alternatives there;
-           ``extra`` and ``remaining`` are as in ``Rival``.
+           ``extra`` and ``remaining`` are as in ``Rival``; ``alike`` names further nodes of which the same
+           is true.
     """
 
     node: str
@@ -30,6 +31,7 @@ class OtherNode:
     yields: bool = False
     extra: float = 0.0
     remaining: tuple[PartDifference, ...] = ()
+    alike: tuple[str, ...] = ()
 
 
 def compare_nodes(

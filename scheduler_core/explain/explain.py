@@ -241,10 +241,26 @@ def _shortage(alternatives: Sequence[SearchAlternative], ledgers: Sequence[Ledge
         needed = len(alternative.candidates) if alternative.count is None else alternative.count
         if free >= needed:
             return None
-        found = f"needs {needed} of {len(alternative.candidates)} matching devices, {free} of them free"
+        found = _found(alternative.count, len(alternative.candidates), free)
         shown = [_obstacle(one, ledgers) for one in blocked[:_SHOWN]]
         sentences.append(f"{found}; {_list(shown, '; ', len(blocked))}" if blocked else found)
     return " or ".join(sentences)
+
+
+def _found(count: int | None, matching: int, free: int) -> str:
+    """Return how many devices are needed and found, as a sentence without a full stop or a semicolon."""
+    if count is None:
+        are = f"only {free} of them {'is' if free == 1 else 'are'} free" if free else "none of them is free"
+        return f"needs all {matching} devices that match, and {are}"
+    needs = f"needs {count} device{'s' if count > 1 else ''}, and"
+    if matching < count:
+        held = f", {free or 'none'} of them free" if free < matching else ""
+        return f"{needs} only {matching} match{'es' if matching == 1 else ''}{held}"
+    if matching == 1:
+        return f"{needs} the only one that matches is not free"
+    if not free:
+        return f"{needs} none of the {matching} that match is free"
+    return f"{needs} only {free} of the {matching} that match {'is' if free == 1 else 'are'} free"
 
 
 def _is_free(alternative: SearchAlternative, candidate: Candidate, ledgers: Sequence[Ledger]) -> bool:

@@ -9,7 +9,7 @@ enough, and none of its claims could stay; but another set with fewer claims may
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 from itertools import chain, combinations, islice
 from typing import Final
@@ -19,6 +19,7 @@ from scheduler_core.engine.engine import Engine
 from scheduler_core.model.claim import AllocatedClaim, Claim, ExclusiveScope
 from scheduler_core.model.nodes import Node
 from scheduler_core.planning.trial_changes import TrialChanges
+from scheduler_core.state.cluster_state import ClusterState
 
 QUESTIONS: Final = 20_000
 """Questions to the allocator that one search may ask."""
@@ -51,15 +52,41 @@ class Ending:
     is_fewest: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is to fit on a node.
+
+    Shape: ``fits`` answers for the state as it is when it is asked; ``devices`` is how many devices are
+           wanted at most; ``excludes`` where other holders of devices matter besides those of the same parts
+           of the hardware.
+    """
+
+    fits: Callable[[], bool]
+    devices: int
+    excludes: bool = False
+
+
+def wish_for(engine: Engine, claims: Sequence[Claim], node: Node, holders: int) -> Wish:
+    """Return what claims wish. Shape: ``holders`` on the node, as a bound for requests for all devices."""
+    devices = sum(
+        max(one.count or holders for one in request.alternatives)
+        for claim in claims
+        for request in claim.requests
+    )
+    excludes = any(isinstance(one, ExclusiveScope) for claim in claims for one in claim.constraints)
+    return Wish(lambda: engine.fits(claims, node) is True, devices, excludes)
+
+
 @dataclass(slots=True)
 class EndingSearch:
     """The search on one node.
 
-    Shape: ``holders`` the claims that may end; ``limit`` how many may end at most.
+    Shape: ``wish`` is what is to fit; ``holders`` the claims that may end; ``limit`` how many may end at
+           most.
     """
 
-    engine: Engine
-    claims: Sequence[Claim]
+    state: ClusterState
+    wish: Wish
     node: Node
     holders: Sequence[AllocatedClaim]
     questions: Questions
@@ -96,7 +123,7 @@ class EndingSearch:
     def _groups(self) -> list[Ended]:
         """Return the claims of each set of components that the wanted claims could use, the fewest first."""
         components = self._holders_by_component()
-        sizes = range(1, min(self._devices(), len(components), self.limit) + 1)
+        sizes = range(1, min(self.wish.devices, len(components), self.limit) + 1)
         sets = chain.from_iterable(combinations(components, size) for size in sizes)
         chosen = list(islice(sets, _SETS + 1))
         self._is_cut = len(chosen) > _SETS
@@ -105,27 +132,18 @@ class EndingSearch:
 
     def _holders_by_component(self) -> list[Ended]:
         """Return the claims that hold devices of each component; all together where components interact."""
-        view = self.engine.state.views.node_view(self.node)
+        view = self.state.views.node_view(self.node)
         everyone = frozenset(range(len(self.holders)))
-        excludes = any(isinstance(one, ExclusiveScope) for claim in self.claims for one in claim.constraints)
-        if excludes or view.is_sealed or view.judges or not view.is_compiled:
+        if self.wish.excludes or view.is_sealed or view.judges or not view.is_compiled:
             return [everyone]
         found: dict[int, set[int]] = {}
         for number, holder in enumerate(self.holders):
             for device in holder.results:
-                pool = self.engine.state.views.compiled((device.device.driver, device.device.pool))
+                pool = self.state.views.compiled((device.device.driver, device.device.pool))
                 place = None if pool is None else pool.find(device.device.device)
                 if place is not None and not device.admin_access:
                     found.setdefault(id(place[0]), set()).add(number)
         return [frozenset(one) for one in found.values()]
-
-    def _devices(self) -> int:
-        """Return how many devices the wanted claims get at most, as far as it matters."""
-        return sum(
-            max(one.count or len(self.holders) for one in request.alternatives)
-            for claim in self.claims
-            for request in claim.requests
-        )
 
     def _smallest(self, group: Ended) -> Ended | None:
         """Return the fewest claims of a group to end, None where they are more than the limit."""
@@ -158,8 +176,8 @@ class EndingSearch:
         key = frozenset(ended)
         if key not in self._known:
             self.questions.left -= 1
-            with TrialChanges(self.engine.state) as trial:
+            with TrialChanges(self.state) as trial:
                 for number in sorted(key):
                     trial.end(self.holders[number])
-                self._known[key] = self.engine.fits(self.claims, self.node) is True
+                self._known[key] = self.wish.fits()
         return self._known[key]

@@ -16,7 +16,7 @@ from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.engine import Engine
 from scheduler_core.model.claim import AllocatedClaim, Claim, ClaimRef
 from scheduler_core.model.nodes import Node
-from scheduler_core.planning.ending import QUESTIONS, Ending, EndingSearch, Questions
+from scheduler_core.planning.ending import QUESTIONS, Ending, EndingSearch, Questions, wish_for
 from scheduler_core.planning.freeing import EACH, holders_that_may_end, moved, pattern_of
 from scheduler_core.planning.room import copies
 from scheduler_core.planning.trial_changes import TrialChanges
@@ -135,7 +135,8 @@ class _SearchForAll:
                 self.is_complete = False
                 break
             wanted = [one for number in range(len(found) + 1) for one in copies(self.claims, -number)]
-            search = EndingSearch(self.engine, wanted, node, holders, budget, len(holders))
+            wish = wish_for(self.engine, wanted, node, len(holders))
+            search = EndingSearch(self.engine.state, wish, node, holders, budget, len(holders))
             ending = search.run()
             self.is_complete = self.is_complete and search.is_complete
             if ending is None:

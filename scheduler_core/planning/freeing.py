@@ -12,7 +12,7 @@ from scheduler_core.engine.engine import Engine
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, Claim, ClaimRef
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation, Undecided
-from scheduler_core.planning.ending import QUESTIONS, Ending, EndingSearch, Questions
+from scheduler_core.planning.ending import QUESTIONS, Ending, EndingSearch, Questions, wish_for
 from scheduler_core.planning.trial_changes import TrialChanges
 from scheduler_core.state.assignments import Holder, holder_of
 
@@ -123,7 +123,8 @@ class _Search:
         limit = len(self.found[-1][0].ended) - 1 if len(self.found) >= self.most else len(holders)
         questions = Questions(min(self.left, self.each))
         asked = questions.left
-        search = EndingSearch(self.engine, self.claims, node, holders, questions, limit)
+        wish = wish_for(self.engine, self.claims, node, len(holders))
+        search = EndingSearch(self.engine.state, wish, node, holders, questions, limit)
         ending = search.run()
         self.left -= asked - questions.left
         self.is_complete = self.is_complete and search.is_complete

@@ -46,7 +46,7 @@ def _run(options: Namespace, face: Face) -> int:
     if options.pods:
         from tangram.pods import run_pods
 
-        return run_pods(options, face, explains=False)
+        return run_pods(options, face)
     asked = read_allocation_input(options)
     objects, pools = asked.objects, asked.cluster.pools
     refuse_unreadable(objects.claims, driver_of(options))

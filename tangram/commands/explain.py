@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -13,7 +12,7 @@ from rich.text import Text
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.comparison.best_fit_reasons import BestFitChoice, best_fit_choices
-from scheduler_core.comparison.other_nodes import OtherNode, compare_nodes
+from scheduler_core.comparison.elsewhere import NOWHERE, Elsewhere, compare_elsewhere
 from scheduler_core.engine.decider import AnsweredBy, Solver
 from scheduler_core.engine.engine import Engine
 from scheduler_core.explain.first_fit_reasons import FirstFitChoice, first_fit_choices
@@ -24,7 +23,7 @@ from tangram.allocation_input import AllocationInput, add_allocation_input, read
 from tangram.cluster_options import add_cluster, check_cluster
 from tangram.cluster_question import check_files, read_question
 from tangram.commands.explain_pod import add_pod, check_without_pod, explain_pod, take_claim
-from tangram.errors import BadInput, bad_argument
+from tangram.errors import BadInput
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
 from tangram.pictures.allocation import allocation_picture, refusal_picture
 from tangram.pictures.explanation import choices_picture
@@ -37,8 +36,6 @@ from tangram.refusals import refusal_value
 from tangram.summaries import SUMMARIES
 from tangram.undecided import show_undecided
 
-_OTHERS: Final = 8  # other nodes that an answer is compared with
-
 
 def add(parsers: Subparsers) -> None:
     """Add the subcommand."""
@@ -49,6 +46,7 @@ def add(parsers: Subparsers) -> None:
         "tangram show --node a100x2 --as v1 | tangram explain -f - \\\n"
         "    -f deploy/examples/device-classes.yaml -f deploy/examples/mig-claim.yaml\n"
         "  tangram explain pod/train-0 -n team-a\n"
+        "  tangram explain pod/train-0 -n team-a --why-not node-7\n"
         "  tangram explain claim/train-0-gpus -n team-a",
         _run,
     )
@@ -73,11 +71,9 @@ def _run(options: Namespace, face: Face) -> int:
         return explain_pod(options, face)
     check_without_pod(options)
     if options.pods:
-        if options.why_not is not None:
-            raise bad_argument("--why-not", options.why_not, "is for claims, not for the pods of --pod")
-        from tangram.pods import run_pods
+        from tangram.explaining.pods import explain_pods
 
-        return run_pods(options, face, explains=True)
+        return explain_pods(options, face)
     check_cluster(options, ("files",), own=("claim",))
     options.policy = options.policy or (FIRST_FIT if options.cluster else BEST_FIT)
     if not options.cluster:
@@ -94,9 +90,11 @@ def _answer(
 ) -> int:
     engine = Engine(asked.state, POLICIES[options.policy])
     if options.why_not is not None:
+        from tangram.explaining.asked import asked_in
         from tangram.explaining.why_not import why_not
 
-        return why_not(options.why_not, asked, engine, face, as_json=options.json)
+        told = why_not(options.why_not, asked_in(asked), engine, face.out.width)
+        return told.show(face, as_json=options.json)
     if asked.may_be_marked:
         from tangram.marked import marked_answer
 
@@ -115,10 +113,11 @@ def _answer(
             _tell(explained, options, asked, face)
             return DONE
         case Unallocatable() as refusal:
-            from tangram.explaining.refusal import explain_refusal
+            from tangram.explaining.asked import asked_in
+            from tangram.explaining.refusal import refusal_told
 
-            explain_refusal(refusal, asked, engine, face, as_json=options.json)
-            return DOES_NOT_FIT
+            told = refusal_told(refusal, asked_in(asked), engine, face.out.width)
+            return told.show(face, as_json=options.json)
         case Undecided() as undecided:
             return show_undecided(undecided, face, as_json=options.json)
 
@@ -175,7 +174,7 @@ class _Explained:
     chosen_by: str
     choices: Sequence[FirstFitChoice] | Sequence[BestFitChoice]
     picture: RenderableType
-    others: Sequence[OtherNode] = ()
+    others: Elsewhere = NOWHERE
     answered_by: AnsweredBy | None = None
     refused: Sequence[str] = ()
 
@@ -186,25 +185,19 @@ def _answered_by(engine: Engine, allocation: Allocation, asked: AllocationInput)
     return engine.answered_by
 
 
-def _elsewhere(allocation: Allocation, asked: AllocationInput, engine: Engine) -> tuple[OtherNode, ...]:
+def _elsewhere(allocation: Allocation, asked: AllocationInput, engine: Engine) -> Elsewhere:
     claims = asked.objects.claims
-    compared = engine.compared_nodes(claims, asked.nodes)
-    names = {node.name for node in compared}
-    rest = (node for node in asked.nodes if node.name not in names)
-    others = [node for node in (*compared, *rest) if node.name != allocation.node][:_OTHERS]
-    answers = [engine.allocate(claims, node) for node in others]
-    decided = [answer for answer in answers if not isinstance(answer, Undecided)]
-    return compare_nodes(allocation, decided, claims, asked.cluster, names)
+    return compare_elsewhere(allocation, claims, engine, asked.nodes, lambda _: asked.cluster)
 
 
-def _weighed(allocation: Allocation, asked: AllocationInput, others: Sequence[OtherNode]) -> _Explained:
+def _weighed(allocation: Allocation, asked: AllocationInput, others: Elsewhere) -> _Explained:
     found = best_fit_choices(allocation, asked.objects.claims, asked.cluster, _node(allocation.node, asked))
     by = "what is left for later claims"
     picture = Group(weighed_picture(found), elsewhere_picture(others))
     return _Explained(allocation, by, found, picture, others)
 
 
-def _in_order(allocation: Allocation, asked: AllocationInput, others: Sequence[OtherNode]) -> _Explained:
+def _in_order(allocation: Allocation, asked: AllocationInput, others: Elsewhere) -> _Explained:
     found = first_fit_choices(allocation, asked.objects.claims, asked.cluster, _node(allocation.node, asked))
     picture = Group(choices_picture(found), elsewhere_picture(others, is_first_fit=True))
     return _Explained(allocation, "listed order", found, picture, others)
@@ -221,7 +214,8 @@ def _tell(explained: _Explained, options: Namespace, asked: AllocationInput, fac
                 "chosenBy": explained.chosen_by,
                 "solver": plain(explained.answered_by),
                 "choices": plain(explained.choices),
-                "elsewhere": plain(explained.others),
+                "elsewhere": plain(explained.others.nodes),
+                "notExplained": list(explained.others.rest),
                 "refusedAtPrepare": plain(explained.refused),
             }
         )

@@ -8,17 +8,21 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from scheduler_core.base.errors import CoreError
 from tangram.errors import BadInput, bad_argument
 from tangram.face import DOES_NOT_FIT, DONE, Face, Parser
 from tangram.plain import plain
 from tangram.preparable import driver_of
+from tangram.told import Told
 
 if TYPE_CHECKING:  # the controller takes long to load, and only pods need it
+    from controller.model.pods import Pod
+    from controller.run.coordinator import Coordinator
     from tangram.controlled.answer import PodAnswer
 
 _PODS: Final = ("pod", "pods", "po")
 _CLAIMS: Final = ("claim", "claims", "resourceclaim", "resourceclaims")
-_OTHERS: Final = ("files", "pods", "cluster", "claim", "policy", "node_name", "why_not")
+_OTHERS: Final = ("files", "pods", "cluster", "claim", "policy", "node_name")
 
 
 def add_pod(parser: Parser) -> None:
@@ -67,7 +71,12 @@ def explain_pod(options: Namespace, face: Face) -> int:
     if pod.is_over or pod.is_leaving:
         raise BadInput(f"pod {pod.ref} has ended or is being deleted: it gets no devices any more")
     coordinator = read_controlled(cluster, driver_of(options), time.time())
-    if pod.node:
+    if options.why_not is not None and not pod.node:
+        found = _why_not(options.why_not, coordinator, pod, face.out.width)
+        if isinstance(found, Told):
+            return found.show(face, as_json=options.json)
+        answer = found
+    elif pod.node:
         answer = has_devices(coordinator, pod, pod.node)
     else:
         answer = answer_for(coordinator, coordinator.seen.waiting.get(pod.uid, pod))
@@ -78,6 +87,16 @@ def explain_pod(options: Namespace, face: Face) -> int:
     return DONE if answer.state in (State.PLACED, State.HAS_DEVICES) else DOES_NOT_FIT
 
 
+def _why_not(wanted: str, coordinator: Coordinator, pod: Pod, width: int) -> Told | PodAnswer:
+    from tangram.explaining.controlled_pod import why_not_in_cluster
+
+    known = coordinator.seen.waiting.get(pod.uid, pod)
+    try:
+        return why_not_in_cluster(wanted, coordinator, known, width)
+    except CoreError as error:
+        raise BadInput(f"pod {pod.ref}: {error}") from error
+
+
 def check_without_pod(options: Namespace) -> None:
     """Refuse options that mean nothing without a pod. Raises: BadInput."""
     if options.namespace is not None:
@@ -86,13 +105,18 @@ def check_without_pod(options: Namespace) -> None:
 
 def as_json(answer: PodAnswer) -> Mapping[str, Any]:
     """Return an answer for machines."""
-    found: dict[str, Any] = plain(replace(answer, refusal=None, remedies=()))
-    del found["refusal"]
-    funnels = () if answer.refusal is None else answer.refusal.funnels
     from tangram.explaining.remedies import remedies_value
 
-    remedies = remedies_value(answer.remedies)
-    return {**found, "pod": str(answer.pod), "funnels": plain(funnels), "remedies": remedies}
+    found: dict[str, Any] = plain(replace(answer, refusal=None, remedies=(), amounts=None))
+    del found["refusal"], found["amounts"]
+    remedies = answer.remedies if answer.amounts is None else answer.amounts.remedies
+    funnels: object = () if answer.refusal is None else answer.refusal.funnels
+    if answer.amounts is not None:
+        funnels = answer.amounts.funnels
+    found["others"] = plain(answer.others.nodes)
+    found["notExplained"] = list(answer.others.rest)
+    told = {"funnels": plain(funnels), "remedies": remedies_value(remedies)}
+    return {**found, "pod": str(answer.pod), **told}
 
 
 def _name(options: Namespace) -> str:
@@ -104,7 +128,7 @@ def _name(options: Namespace) -> str:
     for option in _OTHERS:
         value = getattr(options, option)
         if value:
-            shown = {"files": "--file", "pods": "--pod", "node_name": "--node-name", "why_not": "--why-not"}
+            shown = {"files": "--file", "pods": "--pod", "node_name": "--node-name"}
             text = shown.get(option, f"--{option}")
             raise bad_argument(text, None if value is True else str(value), "has no effect with pod/NAME")
     return name

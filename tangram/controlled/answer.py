@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from typing import Final
 
 from controller.decide.decisions import NotOurs, NotTogether, Placed, Refused, Served, Wrong
 from controller.decide.question import NotYet, Question, question_of
@@ -25,13 +24,14 @@ from scheduler_core.advice.refused_nodes import refused_nodes
 from scheduler_core.advice.remedies import Remedy
 from scheduler_core.base.errors import CoreError
 from scheduler_core.base.quick_dataclass import dataclass
-from scheduler_core.comparison.other_nodes import OtherNode, compare_nodes
+from scheduler_core.comparison.elsewhere import NOWHERE, Elsewhere, compare_elsewhere
 from scheduler_core.engine.decider import Solver
+from scheduler_core.frontends.pod_reasons.refused import RefusedPod, refused_pod
 from scheduler_core.model.cluster import Cluster
-from scheduler_core.model.result import Allocation, Unallocatable, Undecided
+from scheduler_core.model.nodes import Node
+from scheduler_core.model.result import Allocation, Unallocatable
+from tangram.controlled.asked import asked_by
 from tangram.controlled.waiting import devices_of
-
-_OTHERS: Final = 8  # other nodes that an answer is compared with
 
 
 class State(StrEnum):
@@ -53,7 +53,7 @@ class PodAnswer:
            with the same reason together; ``others`` compares other nodes with the chosen one;
            ``chosen_by`` ends the sentence "chosen by ..."; ``told`` is what the pod's condition says;
            ``refusal`` is the answer of the node that comes closest, and ``remedies`` what would help on
-           the nodes that could run the pod: both for claims only, not for amounts.
+           the nodes that could run the pod; ``amounts`` says both of a pod that asks by amounts.
     """
 
     pod: PodRef
@@ -62,16 +62,40 @@ class PodAnswer:
     devices: Mapping[str, tuple[str, ...]]
     reason: str = ""
     unusable: tuple[NodesAlike, ...] = ()
-    others: tuple[OtherNode, ...] = ()
+    others: Elsewhere = NOWHERE
     chosen_by: str = ""
     told: str | None = None
     refusal: Unallocatable | None = None
     remedies: tuple[Remedy, ...] = ()
+    amounts: RefusedPod | None = None
 
 
 def answer_for(coordinator: Coordinator, pod: Pod) -> PodAnswer:
     """Return what a pod without a node gets. Shape: ``pod`` is one that the coordinator knows."""
     return replace(_answer(coordinator, pod), told=pod.told)
+
+
+def at_its_turn(coordinator: Coordinator, pod: Pod) -> Placed | Refused | PodAnswer:
+    """Return what is decided about a pod once those before it were, as if nothing could be written.
+
+    Shape: an answer where no devices are searched for the pod.
+    """
+    question = question_of(pod, coordinator.seen)
+    if isinstance(question, NotYet) or question.is_empty:
+        return answer_for(coordinator, pod)
+    decided = _decided(coordinator, pod.uid)
+    if decided is None:
+        return replace(_no_turn(coordinator, pod), told=pod.told)
+    mine = (one for one in decided.decisions if one.question.pod.uid == pod.uid)
+    match next(mine, decided.decisions[0]):
+        case Placed() as placed:
+            assert decided.plan is not None, "what is placed has a plan"
+            coordinator.done(decided.plan, Outcome(Why.OUTDATED))
+            return placed
+        case Refused() as refused:  # of a pod that asks for the same, maybe
+            return replace(refused, question=question)
+        case _:
+            return replace(_as_decided(coordinator, pod, decided), told=pod.told)
 
 
 def has_devices(coordinator: Coordinator, pod: Pod, node: str) -> PodAnswer:
@@ -93,10 +117,13 @@ def _answer(coordinator: Coordinator, pod: Pod) -> PodAnswer:
             return PodAnswer(pod=pod.ref, state=State.LEFT, devices={}, reason="it asks for no devices")
         return has_devices(coordinator, pod, coordinator.seen.rooms.node_of(pod.uid) or "")
     decided = _decided(coordinator, pod.uid)
-    if decided is None:  # it is in a group that cannot be asked about yet
-        why = coordinator.standing.notes.get(pod.uid) or "its group has fewer members than its minimum"
-        return PodAnswer(pod=pod.ref, state=State.NOT_YET, devices={}, reason=why)
-    return _as_decided(coordinator, pod, decided)
+    return _no_turn(coordinator, pod) if decided is None else _as_decided(coordinator, pod, decided)
+
+
+def _no_turn(coordinator: Coordinator, pod: Pod) -> PodAnswer:
+    """Return the answer for a pod in a group that cannot be asked about yet."""
+    why = coordinator.standing.notes.get(pod.uid) or "its group has fewer members than its minimum"
+    return PodAnswer(pod=pod.ref, state=State.NOT_YET, devices={}, reason=why)
 
 
 def _as_decided(coordinator: Coordinator, pod: Pod, decided: Decided) -> PodAnswer:
@@ -142,26 +169,32 @@ def _refused(coordinator: Coordinator, pod: Pod, refused: Refused) -> PodAnswer:
     question = refused.question
     answer = PodAnswer(pod=pod.ref, state=State.REFUSED, devices={}, reason=coordinator.standing.why(refused))
     try:
-        groups = groups_of(question, coordinator.allocator, *_limits(coordinator, question), refused.nodes)
-        return _with_remedies(replace(answer, unusable=groups), coordinator, question)
+        groups = groups_of(question, coordinator.allocator, *limits(coordinator, question), refused.nodes)
+        return _with_remedies(replace(answer, unusable=groups), coordinator, refused)
     except CoreError:  # it is the reason then
         return answer
 
 
-def _with_remedies(answer: PodAnswer, coordinator: Coordinator, question: Question) -> PodAnswer:
+def _with_remedies(answer: PodAnswer, coordinator: Coordinator, refused: Refused) -> PodAnswer:
     """Return the answer with what a user can do on the nodes that could run the pod."""
-    able, _ = unusable(question, coordinator.allocator, *_limits(coordinator, question))
-    claims = [one.asked for one in coordinator.allocator.ours(question)]
-    if question.amounts is not None or not claims or not able:
-        return answer
-    engine, views = coordinator.allocator.engine, coordinator.seen.devices.views
+    question, views = refused.question, coordinator.seen.devices.views
+    able, _ = unusable(question, coordinator.allocator, *limits(coordinator, question))
+    asked = asked_by(question, coordinator)
     nodes = [views.node(name) for name in able]
-    groups = refused_nodes(claims, engine, nodes)
+    if not nodes:
+        return answer
+    if asked.ask is not None:
+        found = refused_pod(asked.ask, asked.fits(coordinator), nodes, refused.nodes)
+        return replace(answer, amounts=found)
+    if not asked.claims:
+        return answer
+    engine = coordinator.allocator.engine
+    groups = refused_nodes(asked.claims, engine, nodes)
     closest = next((one.refusal for one in groups if one.refusal is not None), None)
     if closest is None:
         return answer
     nodes.sort(key=lambda node: node.name != closest.node)
-    return replace(answer, refusal=closest, remedies=advise(claims, engine, nodes))
+    return replace(answer, refusal=closest, remedies=advise(asked.claims, engine, nodes))
 
 
 def _placed(coordinator: Coordinator, placed: Placed, decided: Decided) -> PodAnswer:
@@ -169,7 +202,7 @@ def _placed(coordinator: Coordinator, placed: Placed, decided: Decided) -> PodAn
     assert decided.plan is not None, "what is placed has a plan"
     coordinator.done(decided.plan, Outcome(Why.OUTDATED))  # as if nothing could be written
     question = placed.question
-    able, others = unusable(question, coordinator.allocator, *_limits(coordinator, question))
+    able, others = unusable(question, coordinator.allocator, *limits(coordinator, question))
     is_by_claims = placed.made is None
     by = "what is left for later claims" if is_by_claims else "the pod's amounts and hints"
     return PodAnswer(
@@ -178,26 +211,23 @@ def _placed(coordinator: Coordinator, placed: Placed, decided: Decided) -> PodAn
         node=placed.node,
         devices=devices_of(placed),
         unusable=others,
-        others=_compared(coordinator, placed, able) if is_by_claims else (),
+        others=_compared(coordinator, placed, able) if is_by_claims else NOWHERE,
         chosen_by=by,
     )
 
 
-def _compared(coordinator: Coordinator, placed: Placed, able: Sequence[str]) -> tuple[OtherNode, ...]:
-    """Compare the chosen node with the others that the policy compared, and with some that it did not."""
+def _compared(coordinator: Coordinator, placed: Placed, able: Sequence[str]) -> Elsewhere:
+    """Compare the chosen node with all others that could run the pod."""
     allocation, state = placed.answer, coordinator.seen.devices
     if not isinstance(allocation, Allocation) or placed.solver != Solver.TABLES:
-        return ()
-    engine, claims = coordinator.allocator.engine, [one.asked for one in placed.claims]
+        return NOWHERE
+    claims = [one.asked for one in placed.claims]
     nodes = [state.views.node(name) for name in able]
-    compared = engine.compared_nodes(claims, nodes)
-    names = {node.name for node in compared}
-    rest = (node for node in nodes if node.name not in names)
-    others = [node for node in (*compared, *rest) if node.name != placed.node][:_OTHERS]
-    answers = [engine.allocate(claims, node) for node in others]
-    decided = [one for one in answers if not isinstance(one, Undecided)]
-    seen = [state.seen_from(node) for node in (state.views.node(placed.node), *others)]
-    return compare_nodes(allocation, decided, claims, _together(seen), names)
+
+    def seen(some: Sequence[Node]) -> Cluster:
+        return _together(list(map(state.seen_from, some)))
+
+    return compare_elsewhere(allocation, claims, coordinator.allocator.engine, nodes, seen)
 
 
 def _together(seen: Sequence[Cluster]) -> Cluster:
@@ -207,7 +237,7 @@ def _together(seen: Sequence[Cluster]) -> Cluster:
     return replace(seen[0], pools=tuple(pools.values()), allocated=tuple(held.values()))
 
 
-def _limits(coordinator: Coordinator, question: Question) -> tuple[Mapping[str, str], frozenset[str]]:
+def limits(coordinator: Coordinator, question: Question) -> tuple[Mapping[str, str], frozenset[str]]:
     """Return the nodes that will not do for this pod, and those held back for others."""
     pod = question.pod
     reserved = coordinator.standing.held_back.nodes(Order.of(pod.priority, pod.created, pod.uid))

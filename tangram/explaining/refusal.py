@@ -14,13 +14,14 @@ from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.engine import Engine
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Cause, Reason, Unallocatable
-from tangram.allocation_input import AllocationInput
+from tangram.explaining.asked import Asked
 from tangram.explaining.remedies import refused_value, remedies_value
-from tangram.face import Face
+from tangram.face import DOES_NOT_FIT
 from tangram.pictures.advice.remedies import refused_nodes_picture, remedies_picture
 from tangram.pictures.explanation import conflict_picture, demands_picture, holders_picture, spreads_picture
 from tangram.program.fitting import Hanging
 from tangram.refusals import refusal_in_full
+from tangram.told import Told
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,30 +33,21 @@ class ExplainedRefusal:
     remedies: tuple[Remedy, ...]
 
 
-def explain_refusal(
-    refusal: Unallocatable, asked: AllocationInput, engine: Engine, face: Face, *, as_json: bool
-) -> None:
-    """Print why the claims fit on none of the nodes, and what would make them fit."""
-    claims, nodes = asked.objects.claims, asked.nodes
+def refusal_told(refusal: Unallocatable, asked: Asked, engine: Engine, width: int) -> Told:
+    """Return why the claims fit on none of the nodes, and what would make them fit.
+
+    Shape: ``width`` of the terminal in columns.
+    """
+    claims, nodes = asked.claims, asked.nodes
     groups = refused_nodes(claims, engine, nodes) if len(nodes) > 1 else ()
     closest = next((one.refusal for one in groups if one.refusal is not None), refusal)
-    remedies = advise(claims, engine, _closest_first(nodes, closest.node), _elsewhere(asked))
+    remedies = advise(claims, engine, _closest_first(nodes, closest.node), asked.elsewhere)
     explained = ExplainedRefusal(closest, groups, remedies)
-    if as_json:
-        face.out.json(_value(explained))
-    else:
-        face.out.show(*_pictures(explained, asked, face.out.width))
+    return Told(DOES_NOT_FIT, _value(explained), tuple(_pictures(explained, asked, width)))
 
 
 def _closest_first(nodes: Sequence[Node], closest: str) -> list[Node]:
     return sorted(nodes, key=lambda node: node.name != closest)
-
-
-def _elsewhere(asked: AllocationInput) -> list[Node]:
-    """Return the nodes that were not asked about."""
-    names = {node.name for node in asked.nodes}
-    known = asked.objects.nodes_to_try(asked.cluster.pools, None)
-    return [node for node in known if node.name not in names]
 
 
 def _value(explained: ExplainedRefusal) -> dict[str, object]:
@@ -66,7 +58,7 @@ def _value(explained: ExplainedRefusal) -> dict[str, object]:
     }
 
 
-def _pictures(explained: ExplainedRefusal, asked: AllocationInput, width: int) -> Iterator[RenderableType]:
+def _pictures(explained: ExplainedRefusal, asked: Asked, width: int) -> Iterator[RenderableType]:
     refusal, cluster = explained.refusal, asked.cluster
     if explained.groups:
         yield refused_nodes_picture(explained.groups)
@@ -80,7 +72,7 @@ def _pictures(explained: ExplainedRefusal, asked: AllocationInput, width: int) -
     if refusal.cause is Cause.CONSTRAINT_UNSATISFIED:
         yield Text("")
         yield spreads_picture(refusal.constraints)
-    total = sum(len(claim.requests) for claim in asked.objects.claims)
+    total = sum(len(claim.requests) for claim in asked.claims)
     yield Text("")
     if total > 1:
         yield conflict_picture(refusal.conflict, total)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from scheduler_core.advice.refused_nodes import RefusedAlike
-from scheduler_core.advice.remedies import EndClaims, Remedy, Together
+from scheduler_core.advice.remedies import EndClaims, PodTogether, Remedy, Together
 from scheduler_core.advice.sentences import remedy_text
 from tangram.plain import plain
 
@@ -22,7 +22,7 @@ def refused_value(groups: Sequence[RefusedAlike]) -> list[dict[str, Any]]:
 
 
 def _fields(remedy: Remedy) -> dict[str, Any]:
-    if isinstance(remedy, Together):
+    if isinstance(remedy, Together | PodTogether):
         return {"node": remedy.node, "steps": remedies_value(remedy.steps)}
     found: dict[str, Any] = plain(remedy)
     if isinstance(remedy, EndClaims):

@@ -8,7 +8,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from tangram.controlled.answer import PodAnswer, State
-from tangram.pictures.advice.remedies import remedies_picture
+from tangram.pictures.advice.pod_funnel import pod_funnels_picture
+from tangram.pictures.advice.remedies import pod_remedies_picture, remedies_picture
 from tangram.pictures.explanation import demands_picture
 from tangram.pictures.weighing import elsewhere_picture
 from tangram.program.fitting import Column, FittingTable, Hanging
@@ -39,6 +40,11 @@ def _parts(answer: PodAnswer) -> Iterator[RenderableType]:
         yield demands_picture(answer.refusal.requests, answer.refusal.funnels)
         yield Text("")
         yield remedies_picture(answer.remedies, answer.refusal.cause)
+    if answer.amounts is not None:
+        yield Text("")
+        yield pod_funnels_picture(answer.amounts.funnels)
+        yield Text("")
+        yield pod_remedies_picture(answer.amounts.remedies)
     if answer.told is not None and answer.told != answer.reason:
         yield Text("")
         yield Hanging(f"its condition still says: {answer.told}")

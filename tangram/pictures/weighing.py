@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from scheduler_core.comparison.best_fit_reasons import BestFitChoice, Rival
+from scheduler_core.comparison.elsewhere import Elsewhere
 from scheduler_core.comparison.other_nodes import OtherNode
 from scheduler_core.comparison.remaining_parts import PartDifference
 from scheduler_core.model.sentences import obstacle_text
@@ -46,13 +47,16 @@ def _grouped(rivals: Sequence[Rival]) -> Iterator[str]:
         yield f"and {counted(rest, 'device')} more, for other reasons"
 
 
-def elsewhere_picture(found: Sequence[OtherNode], *, is_first_fit: bool = False) -> RenderableType:
-    """Say what the claims would have cost on other nodes, or why they do not fit; equal answers together."""
+def elsewhere_picture(found: Elsewhere, *, is_first_fit: bool = False) -> RenderableType:
+    """Say what the claims would leave on other nodes, or why they do not fit; equal answers together."""
     alike: dict[str, list[str]] = {}
-    for one in found:
+    for one in found.nodes:
         why = _LATER if is_first_fit and one.refused is None else _there(one)
-        alike.setdefault(why, []).append(one.node)
-    return Group(*(Hanging(f"not {_nodes(names)}: {why}") for why, names in alike.items()))
+        alike.setdefault(why, []).extend((one.node, *one.alike))
+    lines = [Hanging(f"not {_nodes(names)}: {why}") for why, names in alike.items()]
+    if found.rest:
+        lines.append(Hanging(f"not {_nodes(found.rest)}: the claims do not fit there either"))
+    return Group(*lines)
 
 
 def _nodes(names: Sequence[str]) -> str:
@@ -66,7 +70,7 @@ def _there(one: OtherNode) -> str:
         return "gives a less preferred alternative"
     if one.is_compared or one.extra >= 0:
         return _cost(one.extra, one.remaining)
-    return f"{_less(one.extra, one.remaining)}; not compared, other nodes have fewer unused devices"
+    return f"{_more(one.extra, one.remaining)}; not compared, other nodes have fewer unused devices"
 
 
 def reason(rival: Rival) -> str:
@@ -77,23 +81,23 @@ def reason(rival: Rival) -> str:
 
 
 def _cost(extra: float, remaining: Sequence[PartDifference]) -> str:
-    """Return the difference in price, and the kinds of parts that cause it."""
+    """Return what would be left for later claims, by the kinds of parts that cause the difference."""
     if extra == 0:
         return "would leave as much"
     if extra > 0:
-        return f"would cost more: {_causes(extra, remaining)}"
-    return f"{_less(extra, remaining)}; best-fit chooses one device after another and missed this"
+        return f"would leave less room: {_causes(extra, remaining)}"
+    return f"{_more(extra, remaining)}; best-fit chooses one device after another and missed this"
 
 
-def _less(extra: float, remaining: Sequence[PartDifference]) -> str:
-    return f"would cost less: {_causes(extra, remaining)}"
+def _more(extra: float, remaining: Sequence[PartDifference]) -> str:
+    return f"would leave more room: {_causes(extra, remaining)}"
 
 
 def _causes(extra: float, remaining: Sequence[PartDifference]) -> str:
     causes = [one for one in remaining if (one.with_other < one.with_answer) == (extra > 0)]
-    return "; ".join(map(_remaining, causes[:_KINDS]))
+    return " and ".join(map(_remaining, causes[:_KINDS]))
 
 
 def _remaining(one: PartDifference) -> str:
-    like = one.like.device
-    return f"{one.with_other} instead of {one.with_answer} like {like} would still fit"
+    there = counted(one.with_other, "device")
+    return f"for {there} like {one.like.device} instead of {one.with_answer}"

@@ -124,7 +124,7 @@ def test_a_pod_that_fits_nowhere_is_told_so_and_runs_when_a_device_is_given_back
     here.sees("one")
     here.pod(user("two", [{"name": "c", "resourceClaimName": "two"}], schedulingGates=GATED))
 
-    assert "needs 5 of 8 matching devices, 3 of them free" in here.waits("two")
+    assert "needs 5 devices, and only 3 of the 8 that match are free" in here.waits("two")
     here.api.delete(PODS, "one", here.namespace)
 
     assert len([name for name in here.sees("two") if re.fullmatch(r"/dev/nvidia\d", name)]) == 5

@@ -91,5 +91,5 @@ def test_both_commands_agree_with_the_controller(node: OwnedNode, kubeconfig: Pa
     assert pending().keys() == {waits}
     status, explained = said("explain", f"pod/{waits}")
     assert (status, explained["told"]) == (1, message)
-    assert "needs 1 of 2 matching devices, 0 of them free" in explained["reason"]
+    assert "needs 1 device, and none of the 2 that match is free" in explained["reason"]
     assert {said("explain", f"pod/{name}")[1]["state"] for name in placed} == {"has its devices"}

@@ -97,7 +97,7 @@ def test_best_fit_tells_what_each_neighbour_would_have_cost(tangram, files, smal
     assert "request part-0: gpu-0-mig-1g-5gb-6" in answer.out
     assert (
         "not gpu-0-mig-1g-5gb-4, gpu-0-mig-1g-5gb-5, gpu-1-mig-1g-5gb-4 and 1 more: "
-        "would cost more: 5 instead of 6 like gpu-0-mig-2g-10gb-0-1 would still fit"
+        "would leave less room: for 5 devices like gpu-0-mig-2g-10gb-0-1 instead of 6"
     ) in lines(answer)
     assert "not gpu-1-mig-1g-5gb-6: would leave as much" in lines(answer)
 

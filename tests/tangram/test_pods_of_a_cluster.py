@@ -150,7 +150,7 @@ def test_the_other_nodes_are_compared_with_the_chosen_one(world: World, run: Run
         f"  claim default/p: tangram.dev/{chosen}/half-0-1",
         "",
         "chosen by what is left for later claims",
-        f"not node {other}: would cost more: 2 instead of 3 like gpu-0 would still fit",
+        f"not node {other}: would leave less room: for 2 devices like gpu-0 instead of 3",
     ]
 
 
@@ -168,11 +168,11 @@ def test_nodes_that_will_not_do_are_counted_by_reason(world: World, run: Run) ->
     rows = answer.out.splitlines()
     assert rows[0] == "pod default/p gets no devices"
     assert rows[1].startswith(
-        "  none of 5 nodes with devices: 2 nodes: claim default/p request r: needs 3 of 2"
+        "  none of 5 nodes with devices: 2 nodes: claim default/p request r: needs 3 devices, and"
     )
     assert [" ".join(row.split()) for row in rows[3:7]] == [
         "NODES WHY NOT FOR EXAMPLE",
-        "2 claim default/p request r: needs 3 of 2 matching devices, 2 of them free node-a",
+        "2 claim default/p request r: needs 3 devices, and only 2 match node-a",
         "2 had too little cpu",
         "1 had the untolerated taint own:NoSchedule",
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Set
+from collections.abc import Hashable, Sequence, Set
 from dataclasses import replace
 from itertools import compress
 from typing import Final
@@ -38,6 +38,11 @@ class NodeDevices:
         """Return the minors of a type of device, as published."""
         return [card.number for card in self._cards.of_kind(kind)]
 
+    @property
+    def has_groups(self) -> bool:
+        """Whether the node offers groups of GPUs as one device each."""
+        return bool(self._cards.groups)
+
     def gpus(self) -> tuple[int, int]:
         """Return how many GPUs are free as a whole, alone or in a group, and how many there are."""
         cards = self._cards.of_kind(GPU)
@@ -58,6 +63,19 @@ class NodeDevices:
     def of_kind(self, kind: str, ask: Ask, hint: Hint) -> Sorted:
         """Return the devices of a type that match the hint's selector, and the others."""
         cards = self._cards.of_kind(kind)
+        found = self._found(cards, kind, ask, hint)
+        if hint.selector is None:
+            return tuple(found), ()
+        matches = [hint.selector.admits(card.labels) for card in cards]
+        others = (one for one, is_match in zip(found, matches, strict=True) if not is_match)
+        return tuple(compress(found, matches)), tuple(others)
+
+    def each(self, kind: str, ask: Ask, hint: Hint) -> tuple[tuple[Card, NodeDevice], ...]:
+        """Return all devices of a type with what a pod could take of each, selected by its hint or not."""
+        cards = self._cards.of_kind(kind)
+        return tuple(zip(cards, self._found(cards, kind, ask, hint), strict=True))
+
+    def _found(self, cards: Sequence[Card], kind: str, ask: Ask, hint: Hint) -> list[NodeDevice]:
         wanted = self._wanted(kind, ask, hint)
         found = [wanted.node_device(card) for card in cards]
         if self._scoring is not None:
@@ -69,11 +87,7 @@ class NodeDevices:
         if hint.exclusive is not None:
             used = {one.pcie for one in found if one.is_touched}
             found = [_if_exclusive(one, hint.exclusive, used) for one in found]
-        if hint.selector is None:
-            return tuple(found), ()
-        matches = [hint.selector.admits(card.labels) for card in cards]
-        others = (one for one, is_match in zip(found, matches, strict=True) if not is_match)
-        return tuple(compress(found, matches)), tuple(others)
+        return found
 
     def _wanted(self, kind: str, ask: Ask, hint: Hint) -> WantedDevice:
         key = (kind, ask.is_shared, *ask.per_device.items(), hint.vf_selector)

@@ -13,7 +13,7 @@ from scheduler_core.engine.offers_cache import OffersCache
 from scheduler_core.frontends.joint.choose import JointRefusal
 from scheduler_core.frontends.joint.node_device import NodeDevice
 from scheduler_core.frontends.partitions.node_table import NodeTable
-from scheduler_core.frontends.pods.cards import NodeCards
+from scheduler_core.frontends.pods.cards import Card, NodeCards
 from scheduler_core.frontends.pods.exclusive import LINKED, OFFERED_TYPES
 from scheduler_core.frontends.pods.hints import GPU
 from scheduler_core.frontends.pods.node_devices import NodeDevices
@@ -72,6 +72,14 @@ class PodPlacer:
         found = self._on_ledgers(node)
         both = {kind: found.of_kind(kind, ask.asks[kind], ask.hint(kind)) for kind in ask.asks}
         return {kind: (*matching, *_unmatched(others)) for kind, (matching, others) in both.items()}
+
+    def has_groups(self, node: Node) -> bool:
+        """Whether a node offers groups of GPUs as one device each."""
+        return self._node_devices(node).has_groups
+
+    def each(self, ask: PodAsk, kind: str, node: Node) -> tuple[tuple[Card, NodeDevice], ...]:
+        """Return all devices of a type, with the reason where the pod could not take one of them now."""
+        return self._on_ledgers(node).each(kind, ask.asks[kind], ask.hint(kind))
 
     def numbers(self, kind: str, node: Node) -> list[int]:
         """Return the minors of a type of device, as published."""

@@ -7,7 +7,7 @@ are added, and an init container counts where it needs more, together with the s
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 from scheduler_core.base.quick_dataclass import dataclass
@@ -74,13 +74,8 @@ def ask_of(subject: str, amounts: Amounts, annotations: Mapping[str, object]) ->
     """
     hints = hints_of(subject, annotations[HINT]) if HINT in annotations else {}
     amounts = checked(subject, {name: amount for name, amount in amounts.items() if amount}, hints)
-    asks: dict[str, Ask] = {}
-    gpus = gpu_ask(amounts)
-    if gpus is not None:
-        asks[GPU] = gpus
-    for kind, resource in CARDS.items():
-        if resource in amounts:
-            asks[kind] = card_ask(kind, amounts[resource], hints.get(kind, Hint()))
+    asks = _asks(amounts, hints)
+    gpus = asks.get(GPU)
     warnings = list(_without_effect(subject, hints, asks))
     if SPEC in annotations and (gpus is None or gpus.is_shared):
         warnings.append(f"{subject}: {SPEC} has no effect: the pod asks for no whole GPU")
@@ -93,6 +88,21 @@ def ask_of(subject: str, amounts: Amounts, annotations: Mapping[str, object]) ->
         spec=spec_of(subject, annotations[SPEC]) if SPEC in annotations else None,
         warnings=tuple(warnings),
     )
+
+
+def changed_ask(ask: PodAsk, amounts: Amounts, hints: Mapping[str, Hint]) -> PodAsk:
+    """Return the ask with other amounts and hints. Raises: InvalidPod where they do not go together."""
+    amounts = checked(ask.subject, amounts, hints)
+    return replace(ask, amounts=amounts, hints=hints, asks=_asks(amounts, hints))
+
+
+def _asks(amounts: Amounts, hints: Mapping[str, Hint]) -> dict[str, Ask]:
+    gpus = gpu_ask(amounts)
+    asks = {} if gpus is None else {GPU: gpus}
+    for kind, resource in CARDS.items():
+        if resource in amounts:
+            asks[kind] = card_ask(kind, amounts[resource], hints.get(kind, Hint()))
+    return asks
 
 
 def pod_amounts(spec: Fields, subject: str) -> Amounts:

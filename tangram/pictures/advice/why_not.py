@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from scheduler_core.advice.remedies import EndClaims
+from scheduler_core.advice.sentences import remedy_text
 from scheduler_core.advice.why_not import DeviceVerdict
 from scheduler_core.model.device import DeviceId
 from scheduler_core.model.funnel import Stage, StageKind
 from scheduler_core.model.sentences import obstacle_text
 from tangram.program.fitting import Hanging
+
+_NAMES: Final = 3  # devices that a sentence names before it says "and N more"
 
 
 def device_picture(
@@ -21,6 +26,16 @@ def device_picture(
     lines: list[RenderableType] = [Text(f"why not {device.device} of {device.pool}", style="bold")]
     lines += [Hanging(f"  {one.claim} request {one.request}: {_why(one)}") for one in verdicts]
     lines += [Hanging(f"  {one}") for one in costs]
+    return Group(*lines)
+
+
+def to_get_it_picture(remedies: Sequence[EndClaims], instead: Sequence[DeviceId]) -> RenderableType:
+    """Say which claims to end to get the device, and which devices are given without it."""
+    lines = [Hanging(f"  To get it, {remedy_text(one)}") for one in remedies]
+    if instead:
+        named = ", ".join(one.device for one in instead[:_NAMES])
+        rest = f" and {len(instead) - _NAMES} more" if len(instead) > _NAMES else ""
+        lines.append(Hanging(f"  Given instead: {named}{rest}"))
     return Group(*lines)
 
 

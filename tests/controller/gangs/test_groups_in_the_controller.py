@@ -46,7 +46,7 @@ def test_a_member_that_fits_nowhere_is_explained(world: World) -> None:
     world.settle()
     text = world.told("a")
     assert text.startswith("group default/training: of 2 members 2 are needed, and no node fits b: none of 2")
-    assert "needs 3 of 2 matching devices" in text
+    assert "needs 3 devices, and only 2 match" in text
 
 
 def test_as_many_as_fit_get_devices_at_least_the_minimum(world: World) -> None:

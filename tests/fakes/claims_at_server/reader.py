@@ -26,7 +26,7 @@ class Reader(ListedReader):
         return self.context or "default"
 
     def list(self, kind: str, fields: str = "") -> tuple[Mapping[str, Any], ...]:
-        found = tuple(self.server.objects.get(kind, {}).values())
+        found = tuple(_of(kind, one) for one in self.server.objects.get(kind, {}).values())
         if fields:
             key, _, value = fields.partition("=")
             assert key == "spec.driver"
@@ -37,7 +37,12 @@ class Reader(ListedReader):
         found = self.server.objects.get(kind, {}).get(name)
         if found is None or found["metadata"]["namespace"] != namespace:
             raise BadInput(f"{kind} {namespace}/{name} not found")
-        return found
+        return _of(kind, found)
+
+
+def _of(kind: str, stored: Mapping[str, Any]) -> Mapping[str, Any]:
+    others = {"Node": "v1", "Pod": "v1", "ResourceClass": "tangram.dev/v1alpha1"}
+    return {"apiVersion": others.get(kind, "resource.k8s.io/v1"), "kind": kind, **stored}
 
 
 def read_world(monkeypatch: pytest.MonkeyPatch) -> World:

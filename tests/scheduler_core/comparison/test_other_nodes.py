@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from scheduler_core.comparison import elsewhere
+from scheduler_core.comparison.elsewhere import Elsewhere, compare_elsewhere
 from scheduler_core.comparison.other_nodes import compare_nodes
 from scheduler_core.engine.engine import Engine
 from scheduler_core.engine.policy.policies import BEST_FIT
@@ -50,7 +52,7 @@ def compared(asked, fuller=FULLER):
 
 
 def sentence(one):
-    (text,) = elsewhere_picture([one]).renderables
+    (text,) = elsewhere_picture(Elsewhere((one,))).renderables
     return str(text.text)
 
 
@@ -82,6 +84,42 @@ def test_a_node_on_which_the_claims_do_not_fit_is_told_with_the_reason():
     assert answer.node == "last"
     assert all(one.refused is not None and not one.is_compared for one in others)
     assert sentence(others[0]).startswith("not node a: does not fit: ")
+
+
+def all_others(asked, fuller=FULLER):
+    known = cluster(fuller)
+    engine = Engine.of(known, BEST_FIT)
+    answer = engine.decide_somewhere([asked])
+    nodes = [Node(name) for name in (*fuller, "last")]
+    return answer, compare_elsewhere(answer, [asked], engine, nodes, lambda _: known)
+
+
+def test_all_other_nodes_are_compared_and_those_alike_only_once():
+    answer, found = all_others(claim(request("r", size(1))))
+
+    assert (answer.node, found.rest) == ("a", ())
+    assert [(one.node, one.alike) for one in found.nodes] == [("b", tuple("cdefgh")), ("last", ())]
+    told = [str(one.text) for one in elsewhere_picture(found).renderables]
+    assert told[0] == "not 7 nodes (b, c, d and 4 more): would leave as much"
+
+
+def test_each_group_has_the_answer_that_each_of_its_nodes_has():
+    asked = claim(request("r", size(1)))
+    _, one_by_one = compared(asked)
+    _, found = all_others(asked)
+
+    expanded = [replace(one, node=name, alike=()) for one in found.nodes for name in (one.node, *one.alike)]
+    assert sorted(expanded, key=str) == sorted(one_by_one, key=str)
+
+
+def test_refusals_past_the_bound_are_counted_and_not_explained(monkeypatch):
+    monkeypatch.setattr(elsewhere, "_EXPLAINED", 0)
+
+    _, found = all_others(claim(request("r", size(4))))
+
+    assert (found.nodes, found.rest) == ((), FULLER)
+    told = [str(one.text) for one in elsewhere_picture(found).renderables]
+    assert told == ["not 8 nodes (a, b, c and 5 more): the claims do not fit there either"]
 
 
 def test_unused_components_add_to_the_price_of_their_node(monkeypatch):

@@ -159,7 +159,7 @@ def test_a_reason_names_the_dimension_and_the_holder():
 
     assert isinstance(answer, Unallocatable)
     assert str(answer.reasons[0]) == (
-        "default/claim request r: needs 1 of 1 matching devices, 0 of them free; "
+        "default/claim request r: needs 1 device, and the only one that matches is not free; "
         "q: g has too little m left: 3 needed, 1 of 4 left; held by default/infer-7 (p)"
     )
 
