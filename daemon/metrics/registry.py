@@ -75,6 +75,11 @@ class Registry:
             self._carry_out()
             return "".join(family.text() for family in self._families.values() if family.is_shown)
 
+    def settle(self) -> None:
+        """Carry out what was added. Whoever reads does so, too: this is for a moment when nobody waits."""
+        with self._lock:
+            self._carry_out()
+
     def _keep(
         self,
         family: Family,

@@ -142,6 +142,7 @@ class Service:
             self._work(calls, action, lines)
             self._tell(calls)
         _after_answer(context, lines.write)
+        _after_answer(context, self._driver.metrics.settle)
         return {call.uid: call.outcome for call in calls}
 
     def _work(self, calls: Sequence[ClaimCall], action: Action, lines: DeferredLines) -> None:
