@@ -14,6 +14,7 @@ from daemon.address import Address
 from daemon.page.hub import Hub
 from daemon.page.server import serving_page
 from daemon.signals import EndSignal
+from tangram.clusters import Reading
 from tangram.commands.pending import add_kubeconfig
 from tangram.errors import BadInput, bad_argument
 from tangram.face import DONE, Face, Subparsers, add_command
@@ -50,7 +51,8 @@ def _run(options: Namespace, face: Face) -> int:
     if not address.is_loopback:
         rule = "must be a loopback address, such as 127.0.0.1:8765: whoever reaches it can read the page"
         raise bad_argument("--address", options.address, rule)
-    face.connect(options.kubeconfig, options.context).list("Node")  # a server that cannot be read is told now
+    # A server that cannot be read is told now.
+    face.connect(options.kubeconfig, options.context).read("Node", Reading(lambda _: None))
     where = f"context {options.context}" if options.context else "the cluster"
     driver = driver_of(options)
     cluster = open_followed(options.kubeconfig, options.context, driver)
