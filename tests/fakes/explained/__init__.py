@@ -221,6 +221,11 @@ SITUATIONS = [
     ),
     Situation("fits-best-fit", (*MIXED, mine(profile("1g.5gb"))), nodes=("a100x2", "a100-2", "bare")),
     Situation(
+        "fits-and-other-nodes-are-alike",
+        (held("infer-1", "gpu-0", node="a100-1"), mine(of="gpu")),
+        nodes=(*(f"a100-{number}" for number in range(1, 13)), "bare"),
+    ),
+    Situation(
         "fits-first-fit",
         (*MIXED, mine(profile("2g.10gb"))),
         options=("--policy", "first-fit"),
