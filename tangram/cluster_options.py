@@ -8,7 +8,7 @@ from pathlib import Path
 
 from scheduler_core.codec.documents import Document
 from tangram.clusters import ClusterReader
-from tangram.errors import bad_argument
+from tangram.errors import useless_option
 from tangram.face import Parser
 
 
@@ -39,7 +39,7 @@ def check_cluster(options: Namespace, others: tuple[str, ...], own: tuple[str, .
         if value:
             option = "--file" if name == "files" else f"--{name.replace('_', '-')}"
             rule = "has no effect with --cluster" if options.cluster else "is for --cluster"
-            raise bad_argument(option, None if value is True else str(value), rule)
+            raise useless_option(option, value, rule)
 
 
 def documents_of(cluster: ClusterReader, kind: str, fields: str = "") -> Iterator[Document]:

@@ -18,6 +18,15 @@ def bad_argument(option: str, value: object, rule: str) -> BadInput:
     return BadInput(message(option, "", value, rule))
 
 
+def useless_option(option: str, given: object, rule: str) -> BadInput:
+    """Return the error for an option that does not go with others.
+
+    Shape: ``given`` is what argparse has of it: a value, several of an option that may be repeated, or True.
+    """
+    several = ", ".join(map(str, given)) if isinstance(given, list) else str(given)
+    return bad_argument(option, None if given is True else several, rule)
+
+
 class NoAnswer(Exception):
     """A gRPC call that the plugin did not answer."""
 

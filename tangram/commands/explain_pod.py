@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from scheduler_core.base.errors import CoreError
-from tangram.errors import BadInput, bad_argument
+from tangram.errors import BadInput, bad_argument, useless_option
 from tangram.face import DOES_NOT_FIT, DONE, Face, Parser
 from tangram.plain import plain
 from tangram.preparable import driver_of
@@ -130,5 +130,5 @@ def _name(options: Namespace) -> str:
         if value:
             shown = {"files": "--file", "pods": "--pod", "node_name": "--node-name"}
             text = shown.get(option, f"--{option}")
-            raise bad_argument(text, None if value is True else str(value), "has no effect with pod/NAME")
+            raise useless_option(text, value, "has no effect with pod/NAME")
     return name

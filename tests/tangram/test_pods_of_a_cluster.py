@@ -288,7 +288,8 @@ def test_a_device_that_cannot_be_read_spoils_no_answer(world: World, run: Run) -
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("pod/p", "-f", "x.yaml"), "--file"),
+        (("pod/p", "-f", "x.yaml"), "--file: 'x.yaml': has no effect with pod/NAME"),
+        (("pod/p", "-f", "x.yaml", "-f", "y"), "--file: 'x.yaml, y': has no effect with pod/NAME"),
         (("pod/p", "--cluster"), "--cluster: has no effect with pod/NAME"),
         (("pod/p", "--policy", "first-fit"), "--policy: 'first-fit': has no effect with pod/NAME"),
         (("p",), "'p': must be pod/NAME"),
