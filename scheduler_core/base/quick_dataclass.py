@@ -2,7 +2,8 @@
 
 The standard library writes every method of a class as text and compiles it at once. Here fields, slots and
 rules come from there, and each method is written and compiled when it is called for the first time; most
-never are. What is rare (``order``, ``unsafe_hash``, ``init=False``) is left to the standard library.
+never are. What is rare (``order``, ``init``, ``InitVar``, an ``__init__`` of its own, a frozen class of the
+standard library as base) is left to the standard library, whose frozen classes cannot have these as bases.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ else:
 
 Method = Callable[..., Any]
 _RARE: Final = frozenset(("order", "unsafe_hash", "init", "weakref_slot"))
+_RARE_OWN: Final = frozenset(("__init__", "__setattr__", "__delattr__", "__getstate__", "__setstate__"))
 _KEPT: Final = frozenset(("slots", "kw_only", "match_args"))
 
 
 def _made(given: Any, settings: dict[str, bool]) -> Any:
-    if not _RARE.isdisjoint(settings):
+    if not _RARE.isdisjoint(settings) or _is_rare(given):
         return dataclasses.dataclass(given, **settings)
     kept = {name: settings[name] for name in settings.keys() & _KEPT}
     own = given.__dict__
@@ -45,6 +47,21 @@ def _made(given: Any, settings: dict[str, bool]) -> Any:
     if is_frozen:
         _freeze(cls)
     return cls
+
+
+def _is_rare(given: Any) -> bool:
+    own = given.__dict__
+    has_no_hash = "__hash__" in own and own["__hash__"] is None and "__eq__" not in own
+    return (
+        has_no_hash
+        or not _RARE_OWN.isdisjoint(own)
+        or any("InitVar" in str(one) for one in own.get("__annotations__", {}).values())
+        or any(_is_frozen_there(base) for base in given.__mro__[1:])
+    )
+
+
+def _is_frozen_there(base: Any) -> bool:
+    return "__dataclass_params__" in base.__dict__ and bool(base.__dataclass_params__.frozen)
 
 
 def _later(cls: Any, name: str, written: Callable[[Any], Method]) -> Method:

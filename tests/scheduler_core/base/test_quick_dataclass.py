@@ -180,6 +180,67 @@ def test_what_is_rare_is_left_to_the_standard_library() -> None:
     assert alike(lambda decorator: (made := ordered(decorator))(1) < made(2))
 
 
+def with_own_init(decorator: Decorator) -> Any:
+    @decorator
+    class Made:
+        first: int
+
+        def __init__(self) -> None:
+            self.first = 9
+
+    return Made()
+
+
+def given_at_the_beginning(decorator: Decorator) -> Any:
+    @decorator
+    class Made:
+        first: int
+        added: dataclasses.InitVar[int] = 3
+
+        def __post_init__(self, added: int) -> None:
+            self.first += added
+
+    return Made(1), Made(1, 5)
+
+
+def without_hash(decorator: Decorator) -> Any:
+    @decorator(frozen=True)
+    class Made:
+        first: int
+        __hash__ = None  # type: ignore[assignment]
+
+    return hash(Made(1))
+
+
+def with_own_state(decorator: Decorator) -> Any:
+    @decorator(frozen=True, slots=True)
+    class Made:
+        first: int
+
+        def __getstate__(self) -> int:
+            return self.first
+
+        def __setstate__(self, state: int) -> None:
+            object.__setattr__(self, "first", -state)
+
+    return copy.copy(Made(1))
+
+
+def derived_from_another(decorator: Decorator) -> Any:
+    @decorator(frozen=True)
+    class Made(ordered(dataclasses.dataclass)):  # type: ignore[misc]
+        second: int = 2
+
+    return Made(1), Made(1) == Made(1), len({Made(1), Made(1)})
+
+
+@pytest.mark.parametrize(
+    "ask", [with_own_init, given_at_the_beginning, without_hash, with_own_state, derived_from_another]
+)
+def test_a_rare_class_is_left_to_the_standard_library(ask: Callable[[Decorator], Any]) -> None:
+    assert alike(ask)
+
+
 def test_a_method_is_compiled_once() -> None:
     made = of_all_kinds(quick_dataclass.dataclass, frozen=True)
     before = made.__init__
