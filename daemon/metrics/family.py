@@ -47,6 +47,7 @@ class Family:
     """
 
     def __init__(self, name: str, definition: Definition) -> None:
+        self._kind = definition.kind
         self._labels = definition.labels
         self._known = frozenset(definition.labels)
         self._parent = _made(name, definition)
@@ -99,6 +100,18 @@ class Family:
         """Raises: ValueError for labels that it does not have."""
         if labels.keys() != self._known:
             raise ValueError(f"{self._parent}: it has the labels {self._labels}, not {tuple(labels)}")
+
+    def refuse_addition(self, labels: Mapping[str, str], amount: float) -> None:
+        """Raises: ValueError for foreign labels, for a histogram, and for a counter that would fall."""
+        self.refuse_foreign(labels)
+        if self._kind == "histogram" or (amount < 0 and self._kind == "counter"):
+            raise ValueError(f"{self._parent}: {amount} cannot be added to a {self._kind}")
+
+    def refuse_observation(self, labels: Mapping[str, str]) -> None:
+        """Raises: ValueError for foreign labels, and for what is no histogram."""
+        self.refuse_foreign(labels)
+        if self._kind != "histogram":
+            raise ValueError(f"{self._parent}: a {self._kind} observes nothing")
 
     def _in_order(self, labels: Labels) -> Values:
         names, values = zip(*labels, strict=True) if labels else ((), ())

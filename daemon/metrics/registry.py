@@ -23,7 +23,7 @@ class Registry:
     """Holds the values of a fixed set of metrics, by name and labels.
 
     Shape: ``prefix`` stands before every name in the text; a name that has no definition is a KeyError, and
-           labels that are not those of the definition a ValueError.
+           labels that are not those of the definition a ValueError, as is what its kind cannot take.
     """
 
     def __init__(self, prefix: str, definitions: Mapping[str, Definition]) -> None:
@@ -41,12 +41,14 @@ class Registry:
     def add(self, name: str, amount: float, **labels: str) -> None:
         """Add to a counter, or to a gauge."""
         family = self._families[name]
-        self._keep(family, family.add, labels, amount)
+        family.refuse_addition(labels, amount)
+        self._keep(family.add, labels, amount)
 
     def observe(self, name: str, value: float, **labels: str) -> None:
         """Add a value to a histogram."""
         family = self._families[name]
-        self._keep(family, family.observe, labels, value)
+        family.refuse_observation(labels)
+        self._keep(family.observe, labels, value)
 
     def timed(self, name: str, clock: Callable[[], float], **labels: str) -> TimedBlock:
         """Add the time of a ``with`` block to a histogram, also if it raises. Units: seconds of ``clock``."""
@@ -81,14 +83,9 @@ class Registry:
             self._carry_out()
 
     def _keep(
-        self,
-        family: Family,
-        how: Callable[[Mapping[str, str], float], None],
-        labels: Mapping[str, str],
-        amount: float,
+        self, how: Callable[[Mapping[str, str], float], None], labels: Mapping[str, str], amount: float
     ) -> None:
         """Have something added before anybody reads: a claim adds ten times, and nobody waits for that."""
-        family.refuse_foreign(labels)
         self._additions.append((how, labels, amount))
         if len(self._additions) > _KEPT:
             with self._lock:

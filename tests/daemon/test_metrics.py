@@ -89,6 +89,21 @@ def test_a_wrong_label_is_refused_where_it_is_named(metrics: Registry) -> None:
             act("writes_total", verb="create")
 
 
+def test_what_a_kind_cannot_take_is_refused_where_it_is_given_and_spoils_no_other_metric(
+    metrics: Registry,
+) -> None:
+    for problem, act in {
+        "cannot be added to a counter": partial(metrics.add, "looks_total", -1.0),
+        "cannot be added to a histogram": partial(metrics.add, "seconds", 1.0, of="a look"),
+        "a gauge observes nothing": partial(metrics.observe, "age", 1.0),
+    }.items():
+        with pytest.raises(ValueError, match=problem):
+            act()
+    metrics.set("age", 2.0)
+
+    assert "\ntest_age 2.0\n" in metrics.text()
+
+
 def test_threads_that_add_at_the_same_time_lose_nothing(metrics: Registry) -> None:
     def many() -> None:
         for _ in range(2000):
