@@ -73,10 +73,11 @@ def _pictures(explained: ExplainedRefusal, asked: Asked, width: int) -> Iterator
         yield Text("")
         yield spreads_picture(refusal.constraints)
     total = sum(len(claim.requests) for claim in asked.claims)
-    yield Text("")
-    if total > 1:
-        yield conflict_picture(refusal.conflict, total)
-    yield holders_picture(refusal.requests, cluster.pools, cluster.allocated, width)
+    conflict = conflict_picture(refusal.conflict, total) if total > 1 else None
+    held = holders_picture(refusal.requests, cluster.pools, cluster.allocated, width)
+    if conflict is not None or held is not None:
+        yield Text("")
+        yield from (part for part in (conflict, held) if part is not None)
     yield Text("")
     yield remedies_picture(explained.remedies, refusal.cause)
 

@@ -136,8 +136,8 @@ def _yielding(demand: Demand) -> str:
 
 def holders_picture(
     demands: Sequence[Demand], pools: Sequence[Pool], held: Sequence[AllocatedClaim], width: int
-) -> RenderableType:
-    """Draw what is held of the GPUs that the matching devices are cut from."""
+) -> RenderableType | None:
+    """Draw what is held of the GPUs that the matching devices are cut from; None where they are none."""
     parts: list[RenderableType] = []
     for pool in pools:
         holders = dict(_holders(pool, held))
@@ -146,7 +146,7 @@ def holders_picture(
             if layout.source in wanted:
                 title = f"{layout.source} on {pool.id.name}, as held"
                 parts += [Text(title, style="bold"), picture(layout, width)]
-    return Group(*parts)
+    return Group(*parts) if parts else None
 
 
 def _holders(pool: Pool, held: Sequence[AllocatedClaim]) -> Iterator[tuple[DeviceName, str]]:
