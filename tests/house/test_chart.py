@@ -191,6 +191,17 @@ def test_the_plugins_folder_follows_the_drivers_name_and_the_kubelets_folder_tog
     assert paths["records"] == mounted["records"] == "/data/kubelet/plugins/gpu.example.com"
 
 
+def test_the_notes_show_the_logs_of_all_pods_that_clean_not_of_one_of_them():
+    documents = yaml.safe_load_all((ROOT / "deploy/manifests/clean-nodes/clean-nodes.yaml").read_text())
+    (daemon_set,) = (one for one in documents if one["kind"] == "DaemonSet")
+    ((label, value),) = daemon_set["spec"]["selector"]["matchLabels"].items()
+
+    notes = (CHART / "templates/NOTES.txt").read_text()
+
+    assert f"logs --selector {label}={value} --container clean --prefix\n" in notes
+    assert "logs daemonset/" not in notes
+
+
 NEEDED = {
     "metrics.enabled": list(SERVED),
     "controller.certManager": [kind for kind, by in SERVED.items() if by == "cert-manager"],
