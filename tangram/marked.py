@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from scheduler_core.codec.documents import InvalidDocument
 from scheduler_core.engine.engine import Engine
+from scheduler_core.frontends.claims.annotated_advice import MarkedQuestion
 from scheduler_core.frontends.claims.annotated_documents import claim_marks, node_tables
 from scheduler_core.frontends.claims.many_nodes import allocate_marked_somewhere
 from scheduler_core.frontends.partitions.node_table import NodeTable
@@ -34,9 +35,14 @@ def marked_answer(asked: AllocationInput, engine: Engine) -> Answer | None:
 
     Raises: BadInput for a bad annotation.
     """
+    question = marked_question(asked)
+    return allocate_marked_somewhere(question.claims, question.marks, engine, question.nodes, question.tables)
+
+
+def marked_question(asked: AllocationInput) -> MarkedQuestion:
+    """Return the claims with their annotations. Raises: BadInput for a bad annotation."""
     try:
         marks = claim_marks(asked.documents)
     except InvalidDocument as error:
         raise BadInput(str(error)) from error
-    tables = tables_of(asked)
-    return allocate_marked_somewhere(asked.objects.claims, marks, engine, asked.nodes, tables)
+    return MarkedQuestion(asked.objects.claims, marks, asked.nodes, tables_of(asked))

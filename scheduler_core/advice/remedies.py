@@ -128,6 +128,15 @@ class DropHint:
     hint: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropAnnotation:
+    """The claims fit on a node without one annotation of a claim. Shape: ``annotation`` with its prefix."""
+
+    node: str
+    claim: ClaimRef
+    annotation: str
+
+
 PodChange = AskForAmount | RelabelHint | DropHint
 """A change of a pod that asks by amounts."""
 SingleChange = UseNode | EndClaims | Reword | TakeFewer | AskForLess | DropConstraint
@@ -154,7 +163,7 @@ class PodTogether:
 
 ClaimRemedy = SingleChange | Together
 PodRemedy = UseNode | EndClaims | PodChange | PodTogether
-Remedy = ClaimRemedy | PodRemedy
+Remedy = ClaimRemedy | PodRemedy | DropAnnotation
 
 
 def changed(

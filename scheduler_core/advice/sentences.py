@@ -9,6 +9,7 @@ from scheduler_core.advice.remedies import (
     AskForAmount,
     AskForLess,
     Change,
+    DropAnnotation,
     DropConstraint,
     DropHint,
     EndClaims,
@@ -48,6 +49,8 @@ def remedy_text(remedy: Remedy) -> str:
         case DropConstraint(node=node, claim=claim, constraint=constraint, place=place):
             dropped = f"constraints[{place}] of {claim}, {constraint_text(constraint)}"
             return f"leave out {dropped}: fits on {node}"
+        case DropAnnotation(node=node, claim=claim, annotation=name):
+            return f"leave out the annotation {name} of {claim}: fits on {node}"
         case AskForAmount() | RelabelHint() | DropHint():
             return _of_pod(remedy)
         case Together() | PodTogether():

@@ -24,15 +24,14 @@ from tangram.cluster_options import add_cluster, check_cluster
 from tangram.cluster_question import check_files, read_question
 from tangram.commands.explain_pod import add_pod, check_without_pod, explain_pod, take_claim
 from tangram.errors import BadInput
-from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
-from tangram.pictures.allocation import allocation_picture, refusal_picture
+from tangram.face import DONE, Face, Subparsers, add_command
+from tangram.pictures.allocation import allocation_picture
 from tangram.pictures.explanation import choices_picture
 from tangram.pictures.held import held_picture
 from tangram.pictures.weighing import elsewhere_picture, weighed_picture
 from tangram.plain import plain
 from tangram.policies import BEST_FIT, FIRST_FIT, POLICIES, add_policy
 from tangram.preparable import driver_of, refused_at_prepare
-from tangram.refusals import refusal_value
 from tangram.summaries import SUMMARIES
 from tangram.undecided import show_undecided
 
@@ -100,7 +99,7 @@ def _answer(
 
         marked = marked_answer(asked, engine)
         if marked is not None:
-            return _tell_marked(marked, asked, options, face)
+            return _tell_marked(marked, asked, engine, options, face)
     match _decided(asked, engine):
         case Allocation() as allocation:
             answered_by = _answered_by(engine, allocation, asked)
@@ -133,34 +132,21 @@ def _decided(asked: AllocationInput, engine: Engine) -> Answer:
         raise BadInput(f"{error}{meant}") from error
 
 
-def _tell_marked(found: Answer, asked: AllocationInput, options: Namespace, face: Face) -> int:
-    """Explain a choice made by annotations: no policy was involved."""
-    as_json = options.json
-    if isinstance(found, Undecided):
-        return show_undecided(found, face, as_json=as_json)
-    if isinstance(found, Unallocatable):
-        if as_json:
-            face.out.json(refusal_value(found))
-        else:
-            face.out.show(refusal_picture(found))
-        return DOES_NOT_FIT
-    by = "annotations: the closest devices, the best partition"
-    refused = refused_at_prepare(found, None, asked.cluster.pools, driver_of(options))
-    if as_json:
-        face.out.json(
-            {
-                "allocated": True,
-                "node": found.node,
-                "chosenBy": by,
-                "allocation": plain(found.results),
-                "refusedAtPrepare": plain(refused),
-            }
-        )
-    else:
-        cluster = asked.cluster
-        face.out.show(allocation_picture(found, cluster.pools, cluster.allocated, face.out.width))
-        face.out.show("", f"chosen by {by}", *_refused_lines(refused))
-    return DONE
+def _tell_marked(
+    found: Answer, asked: AllocationInput, engine: Engine, options: Namespace, face: Face
+) -> int:
+    from tangram.explaining.marked import marked_choice_told, marked_refusal_told
+
+    width = face.out.width
+    match found:
+        case Undecided():
+            return show_undecided(found, face, as_json=options.json)
+        case Unallocatable():
+            told = marked_refusal_told(found, asked, engine, width)
+        case Allocation():
+            refused = refused_at_prepare(found, None, asked.cluster.pools, driver_of(options))
+            told = marked_choice_told(found, asked, refused, _refused_lines(refused), width)
+    return told.show(face, as_json=options.json)
 
 
 @dataclass(frozen=True, slots=True)

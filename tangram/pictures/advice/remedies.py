@@ -26,6 +26,10 @@ _NOTHING_FOR_PODS: Final = (
     "the selector of a hint, no smaller amount, nothing to leave out of the annotations. Add a node that has "
     "such devices."
 )
+_NOTHING_FOR_MARKED: Final = (
+    "No change was found that makes it fit: no claims to end, and no single annotation to leave out. Add a "
+    "node whose devices are close enough to each other."
+)
 _NONE_HELPS: Final = "No change of the claims helps:"
 _FOR_OTHERS: Final = {
     Cause.POOL_INCOMPLETE: f"{_NONE_HELPS} give all slices of the pool, or wait until the driver of the node "
@@ -55,6 +59,11 @@ def remedies_picture(remedies: Sequence[Remedy], cause: Cause | None = None) -> 
 def pod_remedies_picture(remedies: Sequence[Remedy]) -> RenderableType:
     """List what would make a pod fit that asks by amounts; each is enough."""
     return remedies_picture(remedies) if remedies else Hanging(_NOTHING_FOR_PODS, 0)
+
+
+def marked_remedies_picture(remedies: Sequence[Remedy]) -> RenderableType:
+    """List what would make annotated claims fit that fit without their annotations; each is enough."""
+    return remedies_picture(remedies) if remedies else Hanging(_NOTHING_FOR_MARKED, 0)
 
 
 def refused_nodes_picture(groups: Sequence[RefusedAlike]) -> RenderableType:
