@@ -41,6 +41,7 @@ class Bounded(ThreadingMixIn):
     """
 
     daemon_threads = True
+    request_queue_size = 128  # of five, as usual, a burst leaves clients that try again only after a second
     connections: Connections
 
     def process_request(self, request: Any, client_address: Any) -> None:
