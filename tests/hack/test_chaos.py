@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from threading import Event
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from chaos import killer
+from chaos.api_side import ApiSide
 from chaos.books import Books
 from chaos.documents import Drawn
 from chaos.killer import Killer
@@ -24,6 +26,7 @@ from agent.hardware.simulated import SimulatedMachine, load_node
 from agent.inventory.describe import describe
 from agent.inventory.discover import discover
 from agent.slices import v1_slices
+from kube_api import KubeApi, Resource
 
 
 @pytest.fixture(scope="module")
@@ -223,6 +226,22 @@ def test_a_part_that_ends_where_another_one_is_not_ready_is_started_again(
     assert report.problems == []
     assert said.count("cannot start kubelet: it ended (1)") == 2
     assert report.kills[0].parts == ("kubelet",)
+
+
+class Deployments:
+    """An API server with a controller of two replicas, while pods of the version before are ending."""
+
+    def get(self, resource: Resource, name: str, namespace: str) -> Any:
+        assert (resource.kind, name, namespace) == ("Deployment", "tangram-controller", "tangram-system")
+        return SimpleNamespace(document={"spec": {"replicas": 2}, "status": {"replicas": 4}})
+
+
+def test_as_many_controllers_are_expected_as_are_wanted_and_not_those_that_are_ending() -> None:
+    def expected(*, has_controller: bool) -> dict[str, int]:
+        return ApiSide(cast("KubeApi", Deployments()), "chaos-1", has_controller=has_controller).programs()
+
+    assert expected(has_controller=True) == {"agent": 1, "plugin": 1, "controller": 2}
+    assert expected(has_controller=False) == {"agent": 1, "plugin": 1}
 
 
 def test_a_program_is_back_when_as_many_run_as_before_the_kills() -> None:

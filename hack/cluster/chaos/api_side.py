@@ -34,6 +34,7 @@ from kube_api import (
     Resource,
 )
 
+DEPLOYMENTS = Resource.of("apps/v1", "Deployment", "deployments", namespaced=True)
 SYSTEM, NAME = "tangram-system", "tangram-controller"
 _GAUGES = ("waiting_pods", "pods_in_flight", "doubly_held_devices", "held_back_nodes")
 _WRONG = (400, 403, 404, 422)
@@ -127,6 +128,14 @@ class ApiSide:
             self.failed[str(error.status or "no answer")] += 1
             return False
         return True
+
+    def programs(self) -> dict[str, int]:
+        """Return how many processes of each program the cluster is to have on its node. Raises: ApiError."""
+        on_node = {"agent": 1, "plugin": 1}
+        if not self.has_controller:
+            return on_node
+        wanted = self.api.get(DEPLOYMENTS, NAME, SYSTEM).document["spec"]
+        return {**on_node, "controller": int(wanted["replicas"])}
 
     def leader(self) -> str:
         """Return the controller's pod that leads, or that led when the server last answered."""

@@ -199,7 +199,7 @@ def run(control: ClusterControl, choice: Choice, say: Callable[[str], None]) -> 
         has_controller=choice.has_controller,
     )
     side = NodeSide(control.node_root(node), control.folder / node / "containerd")
-    parts = Parts(control, node, api.leader)
+    parts = Parts(control, node, api.leader, api.programs())
     try:
         return Campaign(choice, api, side, parts, say).run()
     finally:

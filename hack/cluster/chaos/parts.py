@@ -64,12 +64,15 @@ class Parts:
     """The parts of one cluster with one real node.
 
     Shape: ``leader`` returns the pod that leads, empty where that is not known; ``expected`` says how many
-           processes of each program there are when all is well.
+           processes of each program there are when all is well. They are not counted at the beginning:
+           pods of before may still be ending then.
     """
 
-    def __init__(self, control: ClusterControl, node: str, leader: Callable[[], str]) -> None:
+    def __init__(
+        self, control: ClusterControl, node: str, leader: Callable[[], str], expected: Mapping[str, int]
+    ) -> None:
         self._control, self._node, self._leader = control, node, leader
-        self.expected = _counted(processes())
+        self.expected = expected
 
     def kill(self, names: Collection[str]) -> tuple[str, ...]:
         """Kill these parts and return those that ran."""
