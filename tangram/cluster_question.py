@@ -17,6 +17,7 @@ from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.claims import decode_allocated_claim
 from scheduler_core.codec.documents import Document
 from scheduler_core.model.claim import AllocatedClaim, ClaimRef
+from scheduler_core.planning.offered import as_owner_sees
 from scheduler_core.state.cluster_state import ClusterState
 from tangram.allocation_input import AllocationInput, nodes_of
 from tangram.clusters import Reading
@@ -62,6 +63,8 @@ def read_question(options: Namespace, face: Face) -> Question:
     allocated = tuple(one for one in others if one is not None and one.ref != ClaimRef(namespace, name))
     objects = replace(cluster_objects(cluster), claims=asked.claims, allocated=allocated)
     known = objects.cluster()
+    if held is not None:  # who gave it devices may be the controller, whose taint keeps only others off
+        known = replace(known, pools=tuple(map(as_owner_sees, known.pools)))
     wanted = options.node_name or _node_of(claim)
     nodes = nodes_of(wanted, objects, known.pools)
     return Question(AllocationInput(objects, known, ClusterState.of(known), nodes), held)

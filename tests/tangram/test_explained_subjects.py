@@ -68,3 +68,20 @@ def test_what_is_no_claim_and_no_pod_is_one_message(run: Run, arguments: tuple[s
 
     assert answer.status == 2
     assert told in answer.err
+
+
+def test_what_the_controller_gave_is_explained_without_the_taint_that_keeps_others_off(
+    world: World, run: Run
+) -> None:
+    ask(world, "first")
+    held = {**world.server.objects["ResourceClaim"]["first"]}
+    result = {"request": "gpus", "driver": "tangram.dev", "pool": "node-a", "device": "gpu-0"}
+    by_name = {"key": "metadata.name", "operator": "In", "values": ["node-a"]}
+    node = {"nodeSelectorTerms": [{"matchFields": [by_name]}]}
+    held["status"] = {"allocation": {"devices": {"results": [result]}, "nodeSelector": node}}
+    world.server.put("ResourceClaim", held)
+
+    answer = run("explain", "claim/first", "-n", "default")
+
+    assert "tangram.dev/allocator" not in answer.out
+    assert answer.status == 0
