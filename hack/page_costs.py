@@ -263,7 +263,7 @@ def rest(pid: int) -> None:
 
 
 def until(is_so: Callable[[], bool], what: str) -> None:
-    """Wait until something is so. Raises: SystemExit after the bound."""
+    """Ask again until the answer is true. Raises: SystemExit if it is not by the time limit."""
     end = time.monotonic() + LONGEST_S
     while not is_so():
         if time.monotonic() > end:

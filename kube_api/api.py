@@ -117,7 +117,7 @@ class KubeApi:
         *,
         as_text: bool = False,
     ) -> Listing[V]:
-        """Read all objects of a kind; only what ``keep`` gives for each stays in memory, and one page.
+        """Read all objects of a kind, a page at a time, and keep only what ``keep`` returns for each object.
 
         Shape:  ``as_text``: ``keep`` gets objects with their text in the place of a document.
         Raises: ApiError.

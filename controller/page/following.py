@@ -106,7 +106,7 @@ class Following:
             Thread(target=self._follow, args=(one, stop), name=f"page-{one.kind}", daemon=True).start()
 
     def turn(self, tell: Tell) -> float:
-        """Take in what has changed, waiting for it a moment, and tell it.
+        """Wait a moment for changes, apply them, and tell the listeners of the page.
 
         Units: seconds of processor time that this took, 0 where there was nothing to do.
         """

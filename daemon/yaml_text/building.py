@@ -1,4 +1,4 @@
-"""Builds one document from what its lines say."""
+"""Builds the lists and mappings of a YAML document from its lines, each read as column, key and value."""
 
 from __future__ import annotations
 

@@ -100,7 +100,10 @@ def plain(name: str, text: str, progress: Progress | None) -> Iterator[Document]
 
 
 def plain_scalar(text: str) -> Any:
-    """Return the value of a scalar without quotes. Raises: Unusual for what no text without a parser has."""
+    """Return the value of a scalar without quotes.
+
+    Raises: Unusual for ``<<``, an infinite number, and what YAML refuses.
+    """
     loader: Any = _Loader("")  # its methods of C have no types
     tag = loader.resolve(yaml.ScalarNode, text, (True, False))
     if tag == _MERGE:

@@ -61,7 +61,7 @@ def documents_of_lines(text: str, max_depth: int, progress: Progress | None = No
 
 
 def _lines(text: str, progress: Progress | None) -> Iterator[str]:
-    """Yield the lines; not all of them are made at once."""
+    """Yield the lines one by one: a list of all lines would take as much memory as the text again."""
     begin, end = 0, text.find("\n", _PIECE)
     while end >= 0:
         yield from text[begin:end].split("\n")

@@ -13,7 +13,7 @@ _FIRST: Final = re.compile("[A-Za-z_/(^$;]")
 
 
 def word(text: str) -> Any:
-    """Return the value of a scalar without quotes. Raises: Unusual."""
+    """Return the value that YAML gives to a word without quotes. Raises: Unusual if a parser has to say."""
     if text in _WORDS:
         return _WORDS[text]
     if _FIRST.match(text) and text.lower() not in _NOT_TEXT:

@@ -35,8 +35,8 @@ def add_pod(parser: Parser) -> None:
         "why it has its devices, or none; both take --kubeconfig and --context too",
     )
     told = (
-        "the namespace of pod/NAME or claim/NAME; default: that of the kubeconfig's context, "
-        "in a pod the pod's own, else the one called default"
+        "the namespace of pod/NAME or claim/NAME; default: the namespace of the "
+        "kubeconfig's context; inside a pod, the namespace of that pod; otherwise `default`"
     )
     parser.add_argument("-n", "--namespace", metavar="NAME", help=told)
 

@@ -24,7 +24,7 @@ class AskedByPod:
     ask: PodAsk | None
 
     def fits(self, coordinator: Coordinator) -> PodFits:
-        """Return what says whether amounts fit on a node, together with the claims."""
+        """Return a function that answers whether amounts and the pod's claims fit together on a node."""
         seen, engine = coordinator.seen, coordinator.allocator.engine
         placer = PodPlacer(seen.devices)
         return PodFits(placer=placer, tables=seen.tables, engine=engine, claims=self.claims)

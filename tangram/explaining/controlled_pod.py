@@ -106,7 +106,7 @@ class _Search:
 
 
 def _together(parts: Sequence[Told]) -> Told:
-    """Return the explanations of amounts and of claims, those first that refuse."""
+    """Return the explanations of the pod's amounts and claims. What refuses the pod comes first."""
     ordered = sorted(parts, key=lambda one: -one.status)
     pictures: list[RenderableType | str] = []
     for one in ordered:

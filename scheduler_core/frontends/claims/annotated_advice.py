@@ -1,4 +1,4 @@
-"""Finds what would give devices to annotated claims that fit without their annotations.
+"""Finds changes with which annotated claims would fit, if only their annotations are in the way.
 
 Takes claims, their annotations and the nodes' tables of partitions. Returns remedies, each of which was
 tried. The state is changed for single questions and is as before afterwards.

@@ -21,7 +21,7 @@ from scheduler_core.planning.ending import Ending, EndingSearch, Questions, Wish
 from scheduler_core.planning.freeing import holders_that_may_end
 
 Fits = Callable[[PodAsk, Node], bool]
-"""Whether a pod fits on a node in the state as it is now. Raises: CoreError where that cannot be asked."""
+"""Answers whether a pod fits on a node now. Raises: CoreError if the question is invalid for the node."""
 _NODES: Final = 4  # nodes on which changes are tried
 _ENDING: Final = 16  # nodes on which claims to end are looked for
 _ELSEWHERE: Final = 64

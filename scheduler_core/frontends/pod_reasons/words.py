@@ -14,7 +14,7 @@ _OPERATORS: Final = {"In": "in", "NotIn": "not in", "Exists": "exists", "DoesNot
 
 
 def amount_text(name: str, amount: int) -> str:
-    """Return an amount of a resource: memory with a binary suffix. Units: bytes, percent or devices."""
+    """Return an amount as manifests write it, memory as in ``10Gi``. Units: bytes, percent or devices."""
     return str(Quantity.bytes_of(amount)) if name == MEMORY else str(amount)
 
 

@@ -43,7 +43,7 @@ def held(name: str, *devices: str, node: str = "a100x2") -> dict[str, Any]:
 
 
 def pod(amounts: Mapping[str, str | int], **annotations: Any) -> dict[str, Any]:
-    """A pod that asks by amounts; annotations by Koordinator's names."""
+    """A pod that asks for amounts of resources. Shape: ``annotations`` by Koordinator's names."""
     marks = {
         f"scheduling.koordinator.sh/{name.replace('_', '-')}": json.dumps(value)
         for name, value in annotations.items()

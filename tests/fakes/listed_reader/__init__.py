@@ -9,7 +9,7 @@ from tangram.clusters import Reading, V
 
 
 class ListedReader:
-    """Reads what ``list`` gives."""
+    """Reads objects one by one from ``list``, which each fake server has to define."""
 
     def list(self, kind: str, fields: str = "") -> tuple[Mapping[str, Any], ...]:
         raise NotImplementedError

@@ -92,7 +92,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._list(kind, int(asked.get("continue") or 0), int(asked.get("limit") or 0))
 
     def do_POST(self) -> None:
-        """Make an object, or delete it where the query says so."""
+        """Create the object that is sent; with any query in the URL, report it as deleted."""
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         url = urlsplit(self.path)
         metadata = body["metadata"]
