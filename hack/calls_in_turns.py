@@ -5,10 +5,9 @@
 OLD and NEW are checkouts with their .venv. Each plugin has a simulated DGX A100, a socket and claims of its
 own; a call of one is followed by the same call of the other, so both meet the machine in the same state,
 which two runs of ``make bench-cluster`` do not. Before each call memory is written, as on a node where other
-programs run between two claims. The plugins start anew for each round, with folders that are made in turns: to
-create a file in ext4 takes 0.03 to 0.3 ms, by the folder that it is in. The
-simulated machine's files are in memory, as those of the kernel and the driver are. KUBECONFIG names the API
-server.
+programs run between two claims. The plugins start anew for each round, with folders that are made in turns:
+to create a file in ext4 takes 0.03 to 0.3 ms, by the folder that it is in. The simulated machine's files are
+in memory, as those of the kernel and the driver are. KUBECONFIG names the API server.
 """
 
 from __future__ import annotations

@@ -80,9 +80,7 @@ class Allocator:
             case NoNode():
                 if found.undecided:
                     return Wrong(question, str(found.undecided[0]))
-                return Refused(
-                    question, {name: f"{why.kind}: {why.detail}" for name, why in found.refused.items()}
-                )
+                return Refused(question, found.refused)
             case Found():
                 beside = None if found.beside is None else self.with_ids(found.beside)
                 return Placed(

@@ -51,9 +51,9 @@ class Candidates:
         if node is None:
             return "had devices but no Node object"
         if name not in self._seen.owned:
-            return "left their devices to kube-scheduler"
+            return "left the devices to kube-scheduler"
         if not self._seen.owned.is_settled(name):
-            return "have just been given to the controller"
+            return "came to the controller a moment ago"
         rule = self._forbidden(question.pod.placement, node)
         if rule is not None:
             return rule

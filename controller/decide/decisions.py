@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from controller.decide.amounts import Made
 from controller.decide.question import Question, Wanted
+from scheduler_core.frontends.joint.choose import JointRefusal
 from scheduler_core.model.claim import AllocatedDevice, ClaimRef, DeviceClass
 from scheduler_core.model.result import Allocation
 
@@ -55,7 +56,7 @@ class Refused:
     """
 
     question: Question
-    nodes: Mapping[str, str] = field(default_factory=dict)
+    nodes: Mapping[str, JointRefusal] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

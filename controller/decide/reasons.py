@@ -15,22 +15,27 @@ from controller.decide.allocator import Allocator
 from controller.decide.amounts import CLASSES
 from controller.decide.question import Question
 from scheduler_core.frontends.classes.claims import class_claim
+from scheduler_core.frontends.joint.choose import JointRefusal
 from scheduler_core.model.claim import Claim
-from scheduler_core.model.result import Reason, Unallocatable, Undecided
+from scheduler_core.model.result import Unallocatable, Undecided
+from scheduler_core.model.sentences import decisive_text
 
 _EXPLAINED: Final = 16
 _SHOWN: Final = 6
 _LONGEST: Final = 1024
-_NO_NODES: Final[Mapping[str, str]] = {}
-_HELD_BACK: Final = "are held back for pods that wait longer"
+_NOT_THERE: Final = "the devices cannot be had"
+_NO_NODES: Final[Mapping[str, JointRefusal]] = {}
+HELD_BACK: Final = "held devices back for pods that wait longer"
+"""Why a pod may not use a node that could run it, as ``NodesAlike.why``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodesAlike:
     """Nodes that will not do for the same reason.
 
-    Shape: ``why`` goes on after the count, "2 nodes ...", where the pod may not run there now; where it may,
-           ``example`` names one of the nodes, and ``why`` says what its devices lack.
+    Shape: ``why`` goes on after the count, "1 node ..." or "2 nodes ...", where the pod may not run there
+           now; where it may, ``example`` names one of the nodes, and ``why`` is a sentence that says what is
+           lacking there.
     """
 
     count: int
@@ -38,9 +43,11 @@ class NodesAlike:
     example: str = ""
 
     def __str__(self) -> str:
-        if self.example:
-            return f"{_nodes(self.count)}: {self.why} ({self.example})"
-        return f"{_nodes(self.count)} {self.why}"
+        if not self.example:
+            return f"{_nodes(self.count)} {self.why}"
+        if self.count == 1:
+            return f"on node {self.example} {self.why}"
+        return f"on {_nodes(self.count)} (such as {self.example}) {self.why}"
 
 
 def reason_of(
@@ -48,17 +55,19 @@ def reason_of(
     allocator: Allocator,
     against: Mapping[str, str],
     reserved: Set[str] = frozenset(),
-    refused: Mapping[str, str] = _NO_NODES,
+    refused: Mapping[str, JointRefusal] = _NO_NODES,
 ) -> str:
     """Return why the claims fit on no node, in at most 1024 characters.
 
-    Shape: as ``groups_of``.
+    Shape: as ``groups_of``. It begins as kube-scheduler's reasons do, which people know.
 
     Raises: CoreError for claims that are wrong.
     """
     parts = list(map(str, groups_of(question, allocator, against, reserved, refused)))
-    text = f"none of {_nodes(len(allocator.seen.devices.views.names))} with devices: "
-    text += "; ".join(parts[:_SHOWN])
+    if not parts:
+        return f"no node has devices of driver {allocator.seen.driver}"
+    total = len(allocator.seen.devices.views.names)
+    text = f"0/{total} nodes with devices are available: {'; '.join(parts[:_SHOWN])}"
     if len(parts) > _SHOWN:
         text += f"; {len(parts) - _SHOWN} more reasons"
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
@@ -69,7 +78,7 @@ def groups_of(
     allocator: Allocator,
     against: Mapping[str, str],
     reserved: Set[str] = frozenset(),
-    refused: Mapping[str, str] = _NO_NODES,
+    refused: Mapping[str, JointRefusal] = _NO_NODES,
 ) -> tuple[NodesAlike, ...]:
     """Return why no node will do: first the nodes that lack devices, then those that the pod may not use.
 
@@ -93,7 +102,7 @@ def unusable(
     for name in allocator.seen.devices.views.names:
         why = allocator.candidates.why_not(question, name, against)
         if why is None and name in reserved:
-            why = _HELD_BACK
+            why = HELD_BACK
         if why is None:
             able.append(name)
         else:
@@ -109,12 +118,13 @@ def _claims(question: Question, allocator: Allocator) -> list[Claim]:
     return claims
 
 
-def _counted(refused: Mapping[str, str], able: Sequence[str]) -> list[NodesAlike]:
+def _counted(refused: Mapping[str, JointRefusal], able: Sequence[str]) -> list[NodesAlike]:
     """Return the reasons of the nodes that could run the pod, the most frequent first, each with a node."""
     first: dict[str, str] = {}
     counted: Counter[str] = Counter()
     for name in able:
-        why = refused.get(name, "do not have the devices")
+        found = refused.get(name)
+        why = _NOT_THERE if found is None else f"the {found.kind} devices cannot be had: {found.detail}"
         counted[why] += 1
         first.setdefault(why, name)
     return [NodesAlike(count=count, why=why, example=first[why]) for why, count in counted.most_common()]
@@ -130,11 +140,11 @@ def _device_reasons(claims: Sequence[Claim], able: Sequence[str], allocator: All
         match answer:
             case Unallocatable(reasons=reasons):
                 key: tuple[object, ...] = (reasons[0].claim, reasons[0].request, reasons[0].cause)
-                text = _short(reasons[0])
+                text = decisive_text(answer)
             case Undecided():
-                key, text = ("undecided",), "no answer within the bound of steps"
+                key, text = ("undecided",), "no answer was found within the bound of steps"
             case _:
-                key, text = ("fits",), "has them now: the pod is tried again"
+                key, text = ("fits",), "the devices are free now, and the pod is tried again"
         counted[key] += 1
         examples.setdefault(key, (text, name))
     found = [
@@ -142,14 +152,8 @@ def _device_reasons(claims: Sequence[Claim], able: Sequence[str], allocator: All
         for key, count in counted.most_common()
     ]
     if len(able) > _EXPLAINED:
-        found.append(NodesAlike(count=len(able) - _EXPLAINED, why="do not have them either"))
+        found.append(NodesAlike(count=len(able) - _EXPLAINED, why="did not have the devices either"))
     return found
-
-
-def _short(reason: Reason) -> str:
-    """Return the first part of a reason. The rest lists devices and would change with every claim."""
-    of_claim = "" if reason.claim == CLASSES else f"claim {reason.claim} "
-    return f"{of_claim}request {reason.request}: {reason.detail.partition(';')[0]}"
 
 
 def _nodes(count: int) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from controller.decide.reasons import NodesAlike
 from controller.model.pods import PodRef
 from controller.state.cluster_seen import ClusterSeen
 from scheduler_core.advice.advise import advise
@@ -93,5 +94,4 @@ def _with_names(text: str, claims: Sequence[Claim]) -> str:
 
 
 def _group_text(group: RefusedAlike) -> str:
-    count = "1 node" if len(group.nodes) == 1 else f"{len(group.nodes)} nodes"
-    return f"{count}: {group.why} (node {group.nodes[0]})"
+    return str(NodesAlike(count=len(group.nodes), why=group.why, example=group.nodes[0]))

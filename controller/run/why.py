@@ -11,6 +11,7 @@ from controller.decide.reasons import reason_of
 from controller.queue.waiting_line import Order
 from controller.run.held_back import HeldBack
 from scheduler_core.base.errors import CoreError
+from scheduler_core.frontends.joint.choose import JointRefusal
 
 
 def why_waits(
@@ -21,7 +22,7 @@ def why_waits(
 ) -> str:
     """Return why a pod waits. Shape: ``against`` are, by the UID of a pod, nodes that will not do for it."""
 
-    def reason(question: Question, refused: Mapping[str, str]) -> str:
+    def reason(question: Question, refused: Mapping[str, JointRefusal]) -> str:
         pod = question.pod
         reserved = held_back.nodes(Order.of(pod.priority, pod.created, pod.uid))
         try:
@@ -33,7 +34,7 @@ def why_waits(
         case Refused(question=question, nodes=nodes):
             return reason(question, nodes)
         case NotTogether(why=why, nowhere=nowhere):
-            return why if nowhere is None else f"{why}: {reason(nowhere, {})}"[:1024]
+            return why if nowhere is None else f"{why}. {reason(nowhere, {})}"[:1024]
         case NotOurs(why=why) | Wrong(why=why):
             return why if decision.question.pod.is_gated else ""
         case Placed() | Served():

@@ -14,6 +14,7 @@ from scheduler_core.engine.engine import Engine
 from scheduler_core.model.claim import Claim
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Unallocatable
+from scheduler_core.model.sentences import decisive_text
 
 _EXPLAINED: Final = 32
 
@@ -44,7 +45,7 @@ def refused_nodes(claims: Sequence[Claim], engine: Engine, nodes: Sequence[Node]
     for group in groups[:_EXPLAINED]:
         answer = engine.allocate(claims, group[0])
         if isinstance(answer, Unallocatable):
-            names = found.setdefault(_why(answer), ([], answer))[0]
+            names = found.setdefault(decisive_text(answer), ([], answer))[0]
             names += [node.name for node in group]
     ordered = sorted(found.items(), key=lambda item: -_closeness(item[1][1]))
     explained = [
@@ -53,13 +54,6 @@ def refused_nodes(claims: Sequence[Claim], engine: Engine, nodes: Sequence[Node]
     rest = tuple(node.name for group in groups[_EXPLAINED:] for node in group)
     why = "the claims do not fit there either"
     return (*explained, *([RefusedAlike(nodes=rest, why=why, refusal=None)] if rest else []))
-
-
-def _why(refusal: Unallocatable) -> str:
-    """Return the first part of the decisive reason. The rest lists devices, which differ between nodes."""
-    reason = refusal.reasons[0]
-    detail = reason.detail.partition(";")[0].replace(f" of node {refusal.node} ", " ")
-    return f"{reason.claim} request {reason.request}: {detail}"
 
 
 def _closeness(refusal: Unallocatable) -> int:

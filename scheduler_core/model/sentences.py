@@ -32,7 +32,13 @@ from scheduler_core.model.obstacles import (
     TooLittleLeft,
     UnknownDevice,
 )
+from scheduler_core.model.result import Unallocatable
 
+_VERBS: Final = (
+    ("needs ", "needs "),
+    ("no device matches its class and selectors: ", "matches no device: "),
+)
+"""How reasons begin that go on after the name of a request, and how they do so."""
 _NAMES: Final = 3  # devices of one holder that a sentence names
 
 
@@ -153,6 +159,19 @@ def values_text(values: ValuesPresent, most: int = 8) -> str:
     listed = ", ".join(list(values.found)[:most]) + (f" and {rest} more" if rest > 0 else "")
     nearest = f" (nearest to {values.wanted[0]}: {values.nearest})" if values.nearest else ""
     return f"values of {name} present: {listed}{nearest}"
+
+
+def decisive_text(refusal: Unallocatable) -> str:
+    """Return the decisive reason in short, as a sentence without a full stop; it names no node.
+
+    Shape: the rest of a reason lists devices, and would change with every claim. A claim without a namespace
+           is of no object and is not named.
+    """
+    reason = refusal.reasons[0]
+    of_claim = f" of claim {reason.claim}" if reason.claim.namespace else ""
+    detail = reason.detail.partition(";")[0].replace(f" of node {refusal.node} ", " ")
+    said = next((verb + detail[len(begin) :] for begin, verb in _VERBS if detail.startswith(begin)), "")
+    return f"request {reason.request}{of_claim} {said or f'cannot be met: {detail}'}"
 
 
 def constraint_text(constraint: Constraint) -> str:

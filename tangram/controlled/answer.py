@@ -26,7 +26,7 @@ from scheduler_core.base.errors import CoreError
 from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.comparison.elsewhere import NOWHERE, Elsewhere, compare_elsewhere
 from scheduler_core.engine.decider import Solver
-from scheduler_core.frontends.pod_reasons.refused import RefusedPod, refused_pod
+from scheduler_core.frontends.pod_reasons.refused import RefusedPod, refused_pod, short_reasons
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation, Unallocatable
@@ -184,7 +184,7 @@ def _with_remedies(answer: PodAnswer, coordinator: Coordinator, refused: Refused
     if not nodes:
         return answer
     if asked.ask is not None:
-        found = refused_pod(asked.ask, asked.fits(coordinator), nodes, refused.nodes)
+        found = refused_pod(asked.ask, asked.fits(coordinator), nodes, short_reasons(refused.nodes))
         return replace(answer, amounts=found)
     if not asked.claims:
         return answer

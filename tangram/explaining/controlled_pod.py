@@ -8,6 +8,7 @@ from rich.console import RenderableType
 
 from controller.decide.decisions import Placed, Refused
 from controller.decide.question import Question
+from controller.decide.reasons import HELD_BACK
 from controller.model.pods import Pod
 from controller.run.coordinator import Coordinator
 from scheduler_core.base.quick_dataclass import dataclass
@@ -24,7 +25,6 @@ from tangram.program.fitting import Hanging
 from tangram.told import Told
 
 _NOT_TOGETHER = "the pod's amounts and its claims fit one by one, and not together"
-_HELD_BACK = "is held back for pods that wait longer"
 
 
 def why_not_in_cluster(wanted: str, coordinator: Coordinator, pod: Pod, width: int) -> Told | PodAnswer:
@@ -51,7 +51,7 @@ def _against(name: str, question: Question, coordinator: Coordinator) -> str | N
         return "has no devices that the controller allocates" if name in seen.nodes else None
     against, reserved = limits(coordinator, question)
     why = coordinator.allocator.candidates.why_not(question, name, against)
-    return _HELD_BACK if why is None and name in reserved else why
+    return HELD_BACK if why is None and name in reserved else why
 
 
 def _gets(decided: Placed | Refused) -> Gets | None:

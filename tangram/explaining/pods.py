@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from scheduler_core.frontends.pod_reasons.refused import PodFits, RefusedPod, refused_pod, short_reason
+from scheduler_core.frontends.pod_reasons.refused import PodFits, RefusedPod, refused_pod, short_reasons
 from scheduler_core.frontends.pods.many_nodes import PodAnswer, place_pods
 from scheduler_core.frontends.pods.placer import PodPlacer
 from tangram.allocation_input import AllocationInput
@@ -49,7 +49,7 @@ def explain_pods(options: Namespace, face: Face) -> int:
 def _refused(one: PodAnswer, asked: AllocationInput, fits: PodFits) -> RefusedPod | None:
     if one.placed is not None or not one.refused:
         return None
-    reasons = {name: short_reason(why) for name, why in one.refused.items()}
+    reasons = short_reasons(one.refused)
     return refused_pod(one.ask, fits, asked.nodes, reasons, asked_in(asked).elsewhere)
 
 

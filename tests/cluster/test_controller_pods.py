@@ -203,7 +203,7 @@ def test_the_example_with_resource_classes_waits_for_huge_pages_and_runs_without
     here.pod(whole)
     here.pod(without)
 
-    assert f"request class-hugepages-1gig: no device of node {here.node} matches" in here.waits("train")
+    assert "request class-hugepages-1gig matches no device: " in here.waits("train")
     assert len([name for name in here.sees("without") if re.fullmatch(r"/dev/nvidia\d", name)]) == 2
 
     def requested() -> list[int]:

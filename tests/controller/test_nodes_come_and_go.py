@@ -113,7 +113,7 @@ def test_a_node_without_slices_gives_nothing_and_with_them_again_what_was_free(w
     assert placed.count(None) == 2
     assert world.node_of("holder") == holder
     (waiting, *_) = [f"p{number}" for number in range(4) if placed[number] is None]
-    assert world.told(waiting).startswith("none of 1 node with devices")
+    assert world.told(waiting).startswith("0/1 nodes with devices are available: on node ")
 
     fill(world, holder)
     settle(world)
@@ -132,7 +132,7 @@ def test_a_node_that_goes_to_kube_scheduler_and_comes_back_serves_again_after_a_
     settle(world)
     assert world.node_of("large") not in (None, holder)
     assert world.node_of("p") is None
-    assert world.told("p").endswith("1 node left their devices to kube-scheduler")
+    assert world.told("p").endswith("1 node left the devices to kube-scheduler")
     assert world.node_of("holder") == holder
 
     take_back(world, holder)

@@ -239,8 +239,8 @@ def test_a_pod_that_fits_nowhere_is_told_once_why(world: World) -> None:
     (condition,) = world.server.pods()["p"]["status"]["conditions"]
     assert (condition["type"], condition["status"]) == (CONDITION, "False")
     assert condition["message"] == (
-        "none of 2 nodes with devices: 2 nodes: claim default/c request r: needs 3 devices, "
-        "and only 2 match (node-a)"
+        "0/2 nodes with devices are available: "
+        "on 2 nodes (such as node-a) request r of claim default/c needs 3 devices, and only 2 match"
     )
     world.coordinator.wake()
     world.settle()
@@ -263,7 +263,8 @@ def test_a_pod_that_asks_for_too_many_of_a_class_is_told_of_which(world: World) 
     (tell,) = world.coordinator.tells()
     world.write(tell)
     (condition,) = world.server.pods()["p"]["status"]["conditions"]
-    assert "2 nodes: request class-big: needs 9 devices, and only 6 match" in condition["message"]
+    message = condition["message"]
+    assert "on 2 nodes (such as node-a) request class-big needs 9 devices, and only 6 match" in message
 
 
 def test_what_is_allocated_and_not_used_is_taken_back(world: World) -> None:

@@ -68,7 +68,7 @@ def test_nobody_is_told_that_nodes_settle_at_the_start(world: World) -> None:
     world.restart()
     world.coordinator.allocator.seen.owned.settle(0.0, 3.0)
     world.settle()
-    assert all("just been given" not in text for text in told(world))
+    assert all("a moment ago" not in text for text in told(world))
 
 
 def test_a_claim_that_comes_after_its_pod_takes_the_message_back(world: World) -> None:

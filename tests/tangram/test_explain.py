@@ -209,7 +209,7 @@ def test_of_several_nodes_the_closest_is_explained_and_all_are_counted_by_reason
 
     assert answer.status == 1
     assert "fits on none of 3 nodes:" in answer.out
-    assert "2 nodes (empty, bare): default/mine request part-0: no device matches" in lines(answer)
+    assert "2 nodes (empty, bare): request part-0 of claim default/mine matches no device" in lines(answer)
     assert "does not fit on a100x2" in answer.out
 
 

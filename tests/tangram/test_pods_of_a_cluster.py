@@ -168,11 +168,11 @@ def test_nodes_that_will_not_do_are_counted_by_reason(world: World, run: Run) ->
     rows = answer.out.splitlines()
     assert rows[0] == "pod default/p gets no devices"
     assert rows[1].startswith(
-        "  none of 5 nodes with devices: 2 nodes: claim default/p request r: needs 3 devices, and"
+        "  0/5 nodes with devices are available: on 2 nodes (such as node-a) request r of claim default/p"
     )
     assert [" ".join(row.split()) for row in rows[3:7]] == [
         "NODES WHY NOT FOR EXAMPLE",
-        "2 claim default/p request r: needs 3 devices, and only 2 match node-a",
+        "2 request r of claim default/p needs 3 devices, and only 2 match node-a",
         "2 had too little cpu",
         "1 had the untolerated taint own:NoSchedule",
     ]
@@ -213,7 +213,7 @@ def test_a_pod_that_waited_five_minutes_has_a_node_held_back_for_it(world: World
 
     late = run("explain", "pod/late", "--json").json
 
-    assert [one["why"] for one in late["unusable"]] == ["are held back for pods that wait longer"]
+    assert [one["why"] for one in late["unusable"]] == ["held devices back for pods that wait longer"]
 
 
 def test_a_pod_that_is_bound_is_told_with_its_devices(world: World, run: Run) -> None:

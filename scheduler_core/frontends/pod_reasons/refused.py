@@ -97,6 +97,11 @@ def refused_pod(
     )
 
 
+def short_reasons(refused: Mapping[str, JointRefusal]) -> Mapping[str, str]:
+    """Return the refusals of nodes without what they say of single devices, by name."""
+    return {name: short_reason(why) for name, why in refused.items()}
+
+
 def short_reason(refusal: JointRefusal) -> str:
     """Return a refusal without what it says of single devices."""
     detail = refusal.detail.partition(": ")[0] if refusal.has_reasons else refusal.detail

@@ -45,7 +45,7 @@ def test_a_member_that_fits_nowhere_is_explained(world: World) -> None:
     add(world, "b", count=3)
     world.settle()
     text = world.told("a")
-    assert text.startswith("group default/training: of 2 members 2 are needed, and no node fits b: none of 2")
+    assert text.startswith("group default/training: of 2 members 2 are needed, and no node fits b. 0/2 nodes")
     assert "needs 3 devices, and only 2 match" in text
 
 

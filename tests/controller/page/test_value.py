@@ -73,7 +73,9 @@ def test_pods_that_wait_have_a_reason(small):
     assert (first["namespace"], first["name"]) == ("speech", "tts-0")
     assert first["reason"] == "node dgx-1 has its devices free: they are not allocated yet"
     assert (second["namespace"], second["name"]) == ("vision", "infer-9")
-    assert second["reason"].startswith("2 nodes: vision/infer-9-gpu request device: no device matches")
+    assert second["reason"].startswith(
+        "on 2 nodes (such as dgx-1) request device of claim vision/infer-9-gpu matches no device: "
+    )
     assert "to make it fit: correct 9g.90gb to 7g.40gb in request device: fits on dgx-1" in second["details"]
 
 
@@ -82,8 +84,9 @@ def test_pods_that_ask_for_the_same_are_told_about_their_own_claims_only():
     first = page_objects.waiting("team-a", "first", "mig", "9g.90gb")
     second = page_objects.waiting("team-b", "second", "mig", "9g.90gb")
     one, other = value(*nodes, *first, *second)["waiting"]
-    assert one["reason"].startswith("1 node: team-a/first-gpu request device: no device matches")
-    assert other["reason"].startswith("1 node: team-b/second-gpu request device: no device matches")
+    begins = "on node dgx-1 request device of claim"
+    assert one["reason"].startswith(f"{begins} team-a/first-gpu matches no device: ")
+    assert other["reason"].startswith(f"{begins} team-b/second-gpu matches no device: ")
     assert "team-a" not in json.dumps(other)
     assert len(one["details"]) == len(other["details"])
 

@@ -1,0 +1,93 @@
+"""What a pod that waits is told: one sentence over all nodes, which begins as kube-scheduler's do."""
+
+from __future__ import annotations
+
+import pytest
+from claims_at_server import DRIVER, TAINT, device_class, machine, node, pod
+from claims_at_server.reader import ask
+from claims_at_server.world import World
+
+from controller.decide.reasons import NodesAlike
+from scheduler_core.model.ownership import AMOUNTS, CLAIM
+
+BEGINS = "nodes with devices are available: "
+
+
+@pytest.fixture
+def world() -> World:
+    """Two nodes of two GPUs, and classes of whole GPUs, halves, and devices that only node-b has."""
+    made = World()
+    for kind in ("gpu", "half", "card"):
+        made.server.put("DeviceClass", device_class(kind))
+    made.add_nodes("node-a", "node-b")
+    settled(made)
+    return made
+
+
+def settled(world: World) -> None:
+    """Let the controller own the nodes that came."""
+    world.watch()
+    world.pass_time(0)
+    world.pass_time(3)
+
+
+def told(world: World, name: str) -> str:
+    world.settle()
+    return world.told(name)
+
+
+def ask_by_amounts(world: World, name: str, gpus: int) -> None:
+    wanted = pod(name, f"{name}-amounts")
+    amounts = f'{{"koordinator.sh/gpu": "{gpus * 100}"}}'
+    wanted["metadata"]["annotations"] = {CLAIM: f"{name}-amounts", AMOUNTS: amounts}
+    world.server.put("Pod", wanted)
+
+
+def test_it_counts_the_nodes_and_names_one_of_several(world: World) -> None:
+    ask(world, "p", count=3)
+    assert told(world, "p") == (
+        f"0/2 {BEGINS}on 2 nodes (such as node-a) request r of claim default/p needs 3 devices, "
+        "and only 2 match"
+    )
+
+
+def test_a_node_that_is_alone_in_a_reason_is_named(world: World) -> None:
+    world.server.put("Node", node("node-b", cpu="1"))
+    ask(world, "p", count=3, cpu="2")
+    assert told(world, "p") == (
+        f"0/2 {BEGINS}on node node-a request r of claim default/p needs 3 devices, and only 2 match; "
+        "1 node had too little cpu"
+    )
+
+
+def test_what_is_lacking_goes_on_without_the_name_of_a_node(world: World) -> None:
+    counters, devices = machine("node-c")
+    card = {"name": "card", "attributes": {"type": {"string": "card"}, "gpu": {"int": 0}}, "taints": [TAINT]}
+    devices["spec"]["devices"].append(card)
+    for document in (counters, devices):
+        world.server.put("ResourceSlice", document)
+    world.server.put("Node", node("node-c", cpu="1"))
+    settled(world)
+    ask(world, "p", kind="card", cpu="2")
+    sentence = told(world, "p")
+    lacking = "on 2 nodes (such as node-a) request r of claim default/p matches no device: card 'device"
+    assert sentence.startswith(f"0/3 {BEGINS}{lacking}")
+    assert sentence.endswith("; 1 node had too little cpu")
+
+
+def test_amounts_name_the_devices_that_cannot_be_had(world: World) -> None:
+    ask_by_amounts(world, "p", 3)
+    lacking = "on 2 nodes (such as node-a) the gpu devices cannot be had: 3 needed, 2 of 2 free"
+    assert told(world, "p") == f"0/2 {BEGINS}{lacking}"
+
+
+def test_amounts_of_a_cluster_without_devices_name_the_driver() -> None:
+    empty = World()
+    ask_by_amounts(empty, "p", 1)
+    assert told(empty, "p") == f"no node has devices of driver {DRIVER}"
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_reasons_of_rules_read_alike_for_one_node_and_for_several(count: int) -> None:
+    nodes = "1 node" if count == 1 else "2 nodes"
+    assert str(NodesAlike(count=count, why="had too little cpu")) == f"{nodes} had too little cpu"
