@@ -20,7 +20,7 @@ from scheduler_core.model.claim import AllocatedClaim, ClaimRef
 from scheduler_core.planning.offered import as_owner_sees
 from scheduler_core.state.cluster_state import ClusterState
 from tangram.allocation_input import AllocationInput, nodes_of
-from tangram.clusters import Reading
+from tangram.clusters import ConnectedCluster, Reading
 from tangram.errors import BadInput, bad_argument
 from tangram.face import Face
 from tangram.objects import read_objects
@@ -30,23 +30,33 @@ _NAME_FIELD: Final = "metadata.name"
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ClaimFound:
     """A claim in its cluster. Shape: ``held`` is what it has been allocated, None where nothing."""
 
-    asked: AllocationInput
+    cluster: ConnectedCluster
+    document: Mapping[str, Any]
+    ref: ClaimRef
     held: AllocatedClaim | None
 
 
-def read_question(options: Namespace, face: Face) -> Question:
-    """Read what ``--cluster --claim [NS/]NAME`` is about.
-
-    Shape: nodes are the one that the claim is allocated on, else all that have devices.
-    Raises: BadInput.
-    """
+def find_claim(options: Namespace, face: Face) -> ClaimFound:
+    """Find the claim of ``--cluster --claim [NS/]NAME``. Raises: BadInput."""
     *before, name = (options.claim or "").split("/")
     if not name or before == [""] or len(before) > 1:
         rule = "must be NAME or NAMESPACE/NAME, and is needed with --cluster"
         raise bad_argument("--claim", options.claim, rule)
+    cluster = face.connect(options.kubeconfig, options.context)
+    namespace = before[0] if before else cluster.usual_namespace()
+    claim = cluster.get("ResourceClaim", name, namespace)
+    return ClaimFound(cluster, claim, ClaimRef(namespace, name), decode_allocated_claim(claim))
+
+
+def read_question(found: ClaimFound, wanted: str | None) -> AllocationInput:
+    """Read what the answer for a claim depends on.
+
+    Shape: nodes are the one that is wanted, or that the claim is allocated on, else all that have devices.
+    Raises: BadInput.
+    """
     from tangram.cluster_objects import (  # noqa: PLC0415 - files need none of it
         cluster_objects,
         holding,
@@ -54,20 +64,16 @@ def read_question(options: Namespace, face: Face) -> Question:
         or_left_out,
     )
 
-    cluster = face.connect(options.kubeconfig, options.context)
-    namespace = before[0] if before else cluster.usual_namespace()
-    claim = cluster.get("ResourceClaim", name, namespace)
-    held = decode_allocated_claim(claim)
-    asked = read_objects([Document(f"cluster: {namespace}/{name}", {**claim, "status": {}})])
+    cluster = found.cluster
+    asked = read_objects([Document(f"cluster: {found.ref}", {**found.document, "status": {}})])
     others = left_in(cluster.read("ResourceClaim", Reading(or_left_out(holding))))
-    allocated = tuple(one for one in others if one is not None and one.ref != ClaimRef(namespace, name))
+    allocated = tuple(one for one in others if one is not None and one.ref != found.ref)
     objects = replace(cluster_objects(cluster), claims=asked.claims, allocated=allocated)
     known = objects.cluster()
-    if held is not None:  # who gave it devices may be the controller, whose taint keeps only others off
+    if found.held is not None:  # who gave it devices may be the controller, whose taint keeps only others off
         known = replace(known, pools=tuple(map(as_owner_sees, known.pools)))
-    wanted = options.node_name or _node_of(claim)
-    nodes = nodes_of(wanted, objects, known.pools)
-    return Question(AllocationInput(objects, known, ClusterState.of(known), nodes), held)
+    nodes = nodes_of(wanted or _node_of(found.document), objects, known.pools)
+    return AllocationInput(objects, known, ClusterState.of(known), nodes)
 
 
 def readable(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -21,19 +22,19 @@ from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation, Answer, Unallocatable, Undecided
 from tangram.allocation_input import AllocationInput, add_allocation_input, read_allocation_input
 from tangram.cluster_options import add_cluster, check_cluster
-from tangram.cluster_question import check_files, read_question
+from tangram.cluster_question import check_files
 from tangram.commands.explain_pod import add_pod, check_without_pod, explain_pod, take_claim
 from tangram.errors import BadInput
 from tangram.face import DONE, Face, Subparsers, add_command
 from tangram.pictures.allocation import allocation_picture
 from tangram.pictures.explanation import choices_picture
-from tangram.pictures.held import held_picture
 from tangram.pictures.weighing import elsewhere_picture, weighed_picture
 from tangram.plain import plain
-from tangram.policies import BEST_FIT, FIRST_FIT, POLICIES, add_policy
+from tangram.policies import BEST_FIT, POLICIES, add_policy
 from tangram.preparable import driver_of, refused_at_prepare
 from tangram.summaries import SUMMARIES
-from tangram.undecided import show_undecided
+from tangram.told import Told
+from tangram.undecided import undecided_told
 
 
 def add(parsers: Subparsers) -> None:
@@ -53,7 +54,11 @@ def add(parsers: Subparsers) -> None:
     add_allocation_input(parser, needs_files=False)
     add_policy(parser)
     parser.set_defaults(policy=None)
-    add_cluster(parser, "a claim of a running cluster; the policy is then kube-scheduler's, first-fit")
+    add_cluster(
+        parser,
+        "a claim of a running cluster; the policy is then that of who allocates it: first-fit of "
+        "kube-scheduler, best-fit of the controller",
+    )
     parser.add_argument(
         "--why-not",
         metavar="NODE|DEVICE",
@@ -74,51 +79,49 @@ def _run(options: Namespace, face: Face) -> int:
 
         return explain_pods(options, face)
     check_cluster(options, ("files",), own=("claim",))
-    options.policy = options.policy or (FIRST_FIT if options.cluster else BEST_FIT)
-    if not options.cluster:
+    if options.cluster:
+        from tangram.explaining.cluster_claim import claim_told
+
+        told = claim_told(options, face, partial(_answer, options, face.out.width))
+    else:
         check_files(options)
-        return _answer(read_allocation_input(options), options, face)
-    question = read_question(options, face)
-    if question.held is not None and not options.json:
-        face.out.show(held_picture(question.held))
-    return _answer(question.asked, options, face, question.held)
+        told = _answer(options, face.out.width, read_allocation_input(options), options.policy or BEST_FIT)
+    return told.show(face, as_json=options.json)
 
 
 def _answer(
-    asked: AllocationInput, options: Namespace, face: Face, held: AllocatedClaim | None = None
-) -> int:
-    engine = Engine(asked.state, POLICIES[options.policy])
+    options: Namespace, width: int, asked: AllocationInput, policy: str, held: AllocatedClaim | None = None
+) -> Told:
+    """Answer a question. Shape: ``width`` of the terminal in columns. Raises: BadInput."""
+    engine = Engine(asked.state, POLICIES[policy])
     if options.why_not is not None:
         from tangram.explaining.asked import asked_in
         from tangram.explaining.why_not import why_not
 
-        told = why_not(options.why_not, asked_in(asked), engine, face.out.width)
-        return told.show(face, as_json=options.json)
+        return why_not(options.why_not, asked_in(asked), engine, width)
     if asked.may_be_marked:
         from tangram.marked import marked_answer
 
         marked = marked_answer(asked, engine)
         if marked is not None:
-            return _tell_marked(marked, asked, engine, options, face)
+            return _marked_told(marked, asked, engine, options, width)
     match _decided(asked, engine):
         case Allocation() as allocation:
             answered_by = _answered_by(engine, allocation, asked)
-            is_weighed = options.policy == BEST_FIT and answered_by.solver is Solver.TABLES
+            is_weighed = policy == BEST_FIT and answered_by.solver is Solver.TABLES
             others = _elsewhere(allocation, asked, engine)
             tell = _weighed if is_weighed else _in_order
             explained = tell(allocation, asked, others)
             refused = refused_at_prepare(allocation, held, asked.cluster.pools, driver_of(options))
             explained = replace(explained, answered_by=answered_by, refused=refused)
-            _tell(explained, options, asked, face)
-            return DONE
+            return _told(explained, policy, asked, width)
         case Unallocatable() as refusal:
             from tangram.explaining.asked import asked_in
             from tangram.explaining.refusal import refusal_told
 
-            told = refusal_told(refusal, asked_in(asked), engine, face.out.width)
-            return told.show(face, as_json=options.json)
+            return refusal_told(refusal, asked_in(asked), engine, width)
         case Undecided() as undecided:
-            return show_undecided(undecided, face, as_json=options.json)
+            return undecided_told(undecided)
 
 
 def _decided(asked: AllocationInput, engine: Engine) -> Answer:
@@ -132,21 +135,19 @@ def _decided(asked: AllocationInput, engine: Engine) -> Answer:
         raise BadInput(f"{error}{meant}") from error
 
 
-def _tell_marked(
-    found: Answer, asked: AllocationInput, engine: Engine, options: Namespace, face: Face
-) -> int:
+def _marked_told(
+    found: Answer, asked: AllocationInput, engine: Engine, options: Namespace, width: int
+) -> Told:
     from tangram.explaining.marked import marked_choice_told, marked_refusal_told
 
-    width = face.out.width
     match found:
         case Undecided():
-            return show_undecided(found, face, as_json=options.json)
+            return undecided_told(found)
         case Unallocatable():
-            told = marked_refusal_told(found, asked, engine, width)
+            return marked_refusal_told(found, asked, engine, width)
         case Allocation():
             refused = refused_at_prepare(found, None, asked.cluster.pools, driver_of(options))
-            told = marked_choice_told(found, asked, refused, _refused_lines(refused), width)
-    return told.show(face, as_json=options.json)
+            return marked_choice_told(found, asked, refused, _refused_lines(refused), width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,26 +190,22 @@ def _in_order(allocation: Allocation, asked: AllocationInput, others: Elsewhere)
     return _Explained(allocation, "listed order", found, picture, others)
 
 
-def _tell(explained: _Explained, options: Namespace, asked: AllocationInput, face: Face) -> None:
+def _told(explained: _Explained, policy: str, asked: AllocationInput, width: int) -> Told:
     allocation, cluster = explained.allocation, asked.cluster
-    if options.json:
-        face.out.json(
-            {
-                "allocated": True,
-                "node": allocation.node,
-                "policy": options.policy,
-                "chosenBy": explained.chosen_by,
-                "solver": plain(explained.answered_by),
-                "choices": plain(explained.choices),
-                "elsewhere": plain(explained.others.nodes),
-                "notExplained": list(explained.others.rest),
-                "refusedAtPrepare": plain(explained.refused),
-            }
-        )
-        return
-    head = f"policy {options.policy}, chosen by {explained.chosen_by}"
-    face.out.show(allocation_picture(allocation, cluster.pools, cluster.allocated, face.out.width))
-    face.out.show("", head, explained.picture, *_refused_lines(explained.refused))
+    value = {
+        "allocated": True,
+        "node": allocation.node,
+        "policy": policy,
+        "chosenBy": explained.chosen_by,
+        "solver": plain(explained.answered_by),
+        "choices": plain(explained.choices),
+        "elsewhere": plain(explained.others.nodes),
+        "notExplained": list(explained.others.rest),
+        "refusedAtPrepare": plain(explained.refused),
+    }
+    head = f"policy {policy}, chosen by {explained.chosen_by}"
+    picture = allocation_picture(allocation, cluster.pools, cluster.allocated, width)
+    return Told(DONE, value, (picture, "", head, explained.picture, *_refused_lines(explained.refused)))
 
 
 def _refused_lines(refused: Sequence[str]) -> list[RenderableType]:

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from scheduler_core.base.errors import CoreError
 from tangram.errors import BadInput, bad_argument, useless_option
-from tangram.face import DOES_NOT_FIT, DONE, Face, Parser
-from tangram.plain import plain
+from tangram.face import Face, Parser
 from tangram.preparable import driver_of
 from tangram.told import Told
 
 if TYPE_CHECKING:  # the controller takes long to load, and only pods need it
-    from controller.model.pods import Pod
-    from controller.run.coordinator import Coordinator
-    from tangram.controlled.answer import PodAnswer
+    pass
 
 _PODS: Final = ("pod", "pods", "po")
 _CLAIMS: Final = ("claim", "claims", "resourceclaim", "resourceclaims")
@@ -61,9 +55,8 @@ def take_claim(options: Namespace) -> None:
 def explain_pod(options: Namespace, face: Face) -> int:
     """Explain one pod of a cluster. Raises: BadInput where there is no such pod."""
     from controller.model.pods import read_pod
-    from tangram.controlled.answer import State, answer_for, has_devices
     from tangram.controlled.reading import read_controlled
-    from tangram.pictures.pod_answer import answer_picture
+    from tangram.explaining.pod_in_cluster import answer_told, pod_explained
 
     name = _name(options)
     cluster = face.connect(options.kubeconfig, options.context)
@@ -71,52 +64,15 @@ def explain_pod(options: Namespace, face: Face) -> int:
     if pod.is_over or pod.is_leaving:
         raise BadInput(f"pod {pod.ref} has ended or is being deleted: it gets no devices any more")
     coordinator = read_controlled(cluster, driver_of(options), time.time())
-    if options.why_not is not None and not pod.node:
-        found = _why_not(options.why_not, coordinator, pod, face.out.width)
-        if isinstance(found, Told):
-            return found.show(face, as_json=options.json)
-        answer = found
-    elif pod.node:
-        answer = has_devices(coordinator, pod, pod.node)
-    else:
-        answer = answer_for(coordinator, coordinator.seen.waiting.get(pod.uid, pod))
-    if options.json:
-        face.out.json(as_json(answer))
-    else:
-        face.out.show(answer_picture(answer))
-    return DONE if answer.state in (State.PLACED, State.HAS_DEVICES) else DOES_NOT_FIT
-
-
-def _why_not(wanted: str, coordinator: Coordinator, pod: Pod, width: int) -> Told | PodAnswer:
-    from tangram.explaining.controlled_pod import why_not_in_cluster
-
-    known = coordinator.seen.waiting.get(pod.uid, pod)
-    try:
-        return why_not_in_cluster(wanted, coordinator, known, width)
-    except CoreError as error:
-        raise BadInput(f"pod {pod.ref}: {error}") from error
+    found = pod_explained(coordinator, pod, options.why_not, face.out.width)
+    told = found if isinstance(found, Told) else answer_told(found)
+    return told.show(face, as_json=options.json)
 
 
 def check_without_pod(options: Namespace) -> None:
     """Refuse options that mean nothing without a pod. Raises: BadInput."""
     if options.namespace is not None:
         raise bad_argument("--namespace", options.namespace, "is for pod/NAME and claim/NAME")
-
-
-def as_json(answer: PodAnswer) -> Mapping[str, Any]:
-    """Return an answer for machines."""
-    from tangram.explaining.remedies import remedies_value
-
-    found: dict[str, Any] = plain(replace(answer, refusal=None, remedies=(), amounts=None))
-    del found["refusal"], found["amounts"]
-    remedies = answer.remedies if answer.amounts is None else answer.amounts.remedies
-    funnels: object = () if answer.refusal is None else answer.refusal.funnels
-    if answer.amounts is not None:
-        funnels = answer.amounts.funnels
-    found["others"] = plain(answer.others.nodes)
-    found["notExplained"] = list(answer.others.rest)
-    told = {"funnels": plain(funnels), "remedies": remedies_value(remedies)}
-    return {**found, "pod": str(answer.pod), **told}
 
 
 def _name(options: Namespace) -> str:

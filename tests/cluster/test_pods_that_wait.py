@@ -92,4 +92,6 @@ def test_both_commands_agree_with_the_controller(node: OwnedNode, kubeconfig: Pa
     status, explained = said("explain", f"pod/{waits}")
     assert (status, explained["told"]) == (1, message)
     assert "needs 1 device, and none of the 2 that match is free" in explained["reason"]
+    status, of_claim = said("explain", f"claim/{waits}")
+    assert (status, of_claim) == (1, {"claim": f"{node.namespace}/{waits}", **explained})
     assert {said("explain", f"pod/{name}")[1]["state"] for name in placed} == {"has its devices"}

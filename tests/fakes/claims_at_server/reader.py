@@ -29,8 +29,9 @@ class Reader(ListedReader):
         found = tuple(_of(kind, one) for one in self.server.objects.get(kind, {}).values())
         if fields:
             key, _, value = fields.partition("=")
-            assert key == "spec.driver"
-            found = tuple(one for one in found if one["spec"]["driver"] == value)
+            part, _, name = key.partition(".")
+            assert (part, name) in (("spec", "driver"), ("metadata", "namespace"))
+            found = tuple(one for one in found if one[part][name] == value)
         return found
 
     def get(self, kind: str, name: str, namespace: str) -> Mapping[str, Any]:
