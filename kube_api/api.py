@@ -85,16 +85,12 @@ class KubeApi:
     ) -> Object:
         """Read one object.
 
-        Shape:  ``meanwhile`` is called once, while the answer is awaited wherever that is possible.
+        Shape:  ``meanwhile`` is called once, while the answer is awaited.
         Raises: NotFound, ApiError, and what ``meanwhile`` raises.
         """
-        call = on_object("get", "GET", resource, name, namespace)
-        if meanwhile is None:
-            return ask_stored(self._caller, call)
-        work = once(meanwhile)
-        found = ask_stored(self._caller, replace(call, meanwhile=work))
-        work()
-        return found
+        work = None if meanwhile is None else once(meanwhile)
+        call = on_object("get", "GET", resource, name, namespace, meanwhile=work)
+        return ask_stored(self._caller, call)
 
     def list(
         self,

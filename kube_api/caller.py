@@ -44,7 +44,7 @@ class Caller:
         """
         if self.may_write is not None and not call.is_reading:
             call = replace(call, may_send=self.may_write)
-        backoff = self.backoff(self.limits.longest_delay_s)
+        backoff: Backoff | None = None
         left = attempts or self.limits.attempts
         may_be_done = False
         self._pace()
@@ -54,6 +54,7 @@ class Caller:
             try:
                 return self.transport.send(call, ends_at_s)
             except Unavailable as problem:
+                backoff = backoff or self.backoff(self.limits.longest_delay_s)
                 delay_s = backoff.next(problem.retry_after_s)
                 is_late = self.clock() + delay_s >= ends_at_s
                 if not left or is_late or not self._may_repeat(call, problem):

@@ -63,6 +63,7 @@ def on_object(
     body: bytes | None = None,
     content_type: str = JSON,
     is_repeatable: bool = True,
+    meanwhile: Callable[[], None] | None = None,
 ) -> Call:
     """Return a request about one object. Raises: ValueError if the namespace does not fit the kind."""
     return Call(
@@ -72,11 +73,12 @@ def on_object(
         resource=resource,
         name=name,
         namespace=namespace or "",
-        query={key: value for key, value in query.items() if value},
+        query={key: value for key, value in query.items() if value} if query else _NOTHING,
         body=body,
         content_type=content_type,
         is_repeatable=is_repeatable,
         is_any_kind=is_any_kind(subresource),
+        meanwhile=meanwhile,
     )
 
 

@@ -1,101 +1,107 @@
-"""Connections that keep a deadline, let their caller work while the server thinks, and ask before they send.
+"""The connections to one API server: opened by urllib3, kept here between calls.
 
-All three belong to a request: they are set on the thread that makes it, before it is made. The work is done
-once, after the last byte of the request and before the first byte of the answer. The guard is asked before
-each piece of the request, once there is a connection. Everything else is urllib3's.
+urllib3 knows proxies, certificates and timeouts of connecting. What it does for each request beyond that
+(retries, redirections, decoding of bodies) is done elsewhere or not wanted, and took half of a call's time.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import re
+import select
+from collections import deque
+from functools import partial
+from threading import Lock
 from typing import Any, Final
+from weakref import finalize
 
-import urllib3
-from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.util import parse_url
 
-from kube_api.deadline import Deadline, TimedResponse
+from kube_api.deadline import Deadline
+from kube_api.kubernetes_parts import Configuration, RESTClientObject
+from kube_api.response import TimedResponse
 
-_thread: Final = threading.local()
-
-
-class NotAllowed(Exception):
-    """The guard of a request did not let it be sent to its end, so the server does nothing about it."""
+_PORTS: Final = {"http": 80, "https": 443}
+_zone: Final = re.compile(r"%.*(?=\])")  # of an IPv6 address: it means something on this machine only
 
 
-@contextmanager
-def requesting(
-    deadline: Deadline,
-    meanwhile: Callable[[], None] | None,
-    may_send: Callable[[], bool] | None = None,
-) -> Iterator[None]:
-    """Keep ``deadline`` in the requests of a ``with`` block; call ``meanwhile`` while the first one waits.
+class Connections:
+    """The connections to one API server. Safe between threads.
 
-    What ``meanwhile`` raises leaves the block. The connection is closed then, since its answer is still to
-    come.
-    Raises: NotAllowed where ``may_send`` says no.
+    Shape: ``target`` precedes the path in each request, ``fields`` are headers that each request has.
     """
-    _thread.deadline, _thread.meanwhile, _thread.may_send = deadline, meanwhile, may_send
-    try:
-        yield
-    finally:
-        _thread.deadline = _thread.meanwhile = _thread.may_send = None
+
+    def __init__(self, configuration: Configuration, connect_timeout_s: float) -> None:
+        url = parse_url(configuration.host.rstrip("/"))
+        manager = RESTClientObject(configuration).pool_manager
+        self._pool = manager.connection_from_host(url.host, url.port, url.scheme)
+        self._connect_timeout_s = connect_timeout_s
+        self._lock = Lock()
+        self._most = configuration.connection_pool_maxsize or 1
+        self._idle = deque[Any]()
+        self._ends = finalize(self, _close_all, self._idle)
+        host = _zone.sub("", url.host or "").rstrip(".")
+        if url.port not in (None, _PORTS.get(url.scheme or "http")):
+            host = f"{host}:{url.port}"
+        self.target = url.path or ""
+        self.fields = [f"Host: {host}"]
+        self._needs_tunnel = self._pool.proxy is not None and url.scheme == "https"
+        if self._pool.proxy is not None and not self._needs_tunnel:
+            # A proxy is asked for the whole address; to a server with TLS it only opens a tunnel.
+            self.target = f"http://{url.netloc}{self.target}"
+            self.fields += [f"{name}: {value}" for name, value in self._pool.proxy_headers.items()]
+
+    def take(self, deadline: Deadline) -> Any:
+        """Return a connection that nobody else has. Raises: HTTPError, OSError, HTTPException, ValueError.
+
+        Shape:  it is connected; a kept one that the server has closed meanwhile is replaced.
+        """
+        with self._lock:
+            connection = self._idle.pop() if self._idle else None
+        if connection is None:
+            return self._opened(deadline)
+        if _has_news(connection.sock):
+            connection.close()
+            return self._opened(deadline)
+        connection.sock.settimeout(self._connect_timeout_s)  # for sending
+        return connection
+
+    def give_back(self, connection: Any) -> None:
+        """Keep a connection for the next call. Shape: its last answer was read to the end."""
+        with self._lock:
+            is_kept = len(self._idle) < self._most
+            if is_kept:
+                self._idle.append(connection)
+        if not is_kept:
+            connection.close()
+
+    def close(self) -> None:
+        """Close the connections that wait, and those in use once they are given back."""
+        with self._lock:
+            self._most = 0
+        _close_all(self._idle)
+
+    def _opened(self, deadline: Deadline) -> Any:
+        connection: Any = self._pool._new_conn()  # what urllib3's pools are extended by
+        connection.timeout = self._connect_timeout_s
+        try:
+            if self._needs_tunnel:
+                connection.response_class = partial(TimedResponse, deadline=deadline)  # of the proxy's answer
+                self._pool._prepare_proxy(connection)  # it connects
+            else:
+                connection.connect()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
 
-def prepare(pools: urllib3.PoolManager) -> None:
-    """Make ``pools`` open connections of this module. Call it before any connection is opened."""
-    pools.pool_classes_by_scheme = {"http": _Pool, "https": _SecurePool}
+def _has_news(sock: Any) -> bool:
+    """Whether there is something to read: before a question that can only be the connection's end."""
+    poll = select.poll()
+    poll.register(sock, select.POLLIN)
+    return bool(poll.poll(0))
 
 
-def _work() -> None:
-    meanwhile, _thread.meanwhile = _thread.meanwhile, None
-    if meanwhile is not None:
-        meanwhile()
-
-
-def _ask_guard() -> None:
-    if _thread.may_send is not None and not _thread.may_send():
-        raise NotAllowed
-
-
-class _Response(TimedResponse):
-    def __init__(self, sock: Any, *args: Any, **options: Any) -> None:
-        super().__init__(sock, _thread.deadline, *args, **options)
-
-
-class _Connection(HTTPConnection):
-    response_class = _Response
-
-    def send(self, data: Any) -> None:
-        if self.sock is None:
-            self.connect()  # it may take seconds, so the guard is asked after it
-        _ask_guard()
-        super().send(data)
-
-    def getresponse(self) -> Any:
-        _work()
-        return super().getresponse()
-
-
-class _SecureConnection(HTTPSConnection):
-    response_class = _Response
-
-    def send(self, data: Any) -> None:
-        if self.sock is None:
-            self.connect()  # it may take seconds, so the guard is asked after it
-        _ask_guard()
-        super().send(data)
-
-    def getresponse(self) -> Any:
-        _work()
-        return super().getresponse()
-
-
-class _Pool(HTTPConnectionPool):
-    ConnectionCls = _Connection
-
-
-class _SecurePool(HTTPSConnectionPool):
-    ConnectionCls = _SecureConnection
+def _close_all(connections: deque[Any]) -> None:
+    while connections:
+        connections.pop().close()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
-from http.client import HTTPResponse
 from typing import TYPE_CHECKING, Any
 
 from kube_api.pacing import Clock
@@ -41,28 +40,23 @@ class Deadline:
         return min(self.idle_s, left_s)
 
 
-class TimedResponse(HTTPResponse):
-    """An answer of which every read, from the first byte of its headers on, keeps a deadline."""
+class TimedReads(io.RawIOBase):
+    """What a socket receives. Every read keeps a deadline; closing it leaves the socket open."""
 
-    def __init__(self, sock: Any, deadline: Deadline, *args: Any, **options: Any) -> None:
-        super().__init__(sock, *args, **options)
-        self.fp = io.BufferedReader(_TimedReads(self.fp.detach(), sock, deadline))
-
-
-class _TimedReads(io.RawIOBase):
-    def __init__(self, raw: Any, sock: Any, deadline: Deadline) -> None:
-        self._raw = raw
+    def __init__(self, sock: Any, deadline: Deadline) -> None:
         self._sock = sock
         self._deadline = deadline
 
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        """Return it as the file that http.client asks a socket for."""
+        return io.BufferedReader(self)
+
     def readable(self) -> bool:
+        """Whether it can be read."""
         return True
 
-    def readinto(self, buffer: WriteableBuffer) -> int | None:
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        """Receive what is there, or wait for something. Raises: OSError, TimeoutError."""
         self._sock.settimeout(self._deadline.wait_s())
-        count: int | None = self._raw.readinto(buffer)
+        count: int = self._sock.recv_into(buffer)
         return count
-
-    def close(self) -> None:
-        self._raw.close()
-        super().close()

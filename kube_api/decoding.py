@@ -96,7 +96,9 @@ def read_text(text: bytes | msgspec.Raw, resource: Resource) -> Object:
     return Object(frame.metadata, {}, bytes(text))
 
 
-def to_object(document: dict[str, Any], resource: Resource, *, is_any_kind: bool = False) -> Object:
+def to_object(
+    document: dict[str, Any], resource: Resource, *, is_any_kind: bool = False, text: bytes = b""
+) -> Object:
     """Make an object of a document.
 
     The items of a list come without ``apiVersion`` and ``kind``. Both are added, so that an object can be
@@ -110,7 +112,7 @@ def to_object(document: dict[str, Any], resource: Resource, *, is_any_kind: bool
         metadata = msgspec.convert(document.get("metadata", {}), Metadata)
     except msgspec.ValidationError as problem:
         raise Malformed(f"its metadata is wrong: {problem}") from problem
-    return Object(metadata, document)
+    return Object(metadata, document, text)
 
 
 def check_kind(resource: Resource, api_version: object, kind: object, suffix: str = "") -> None:

@@ -6,7 +6,6 @@ by the caller.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from kube_api.answers import not_as_promised
@@ -23,8 +22,12 @@ def ask_document(caller: Caller, call: Call) -> dict[str, Any]:
 
 def ask_stored(caller: Caller, call: Call) -> Object:
     """Make a call that reads an object and return it, with the text of the answer. Raises: ApiError."""
+    assert call.resource is not None
     body = caller.send(call)
-    return replace(_object(call, _document(call, body)), text=body)
+    try:
+        return to_object(read_document(body), call.resource, text=body)
+    except Malformed as problem:
+        raise not_as_promised(call, problem) from problem
 
 
 def _document(call: Call, body: bytes) -> dict[str, Any]:

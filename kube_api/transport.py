@@ -1,8 +1,8 @@
-"""Sends bytes to an API server and reads its answers, over the connection pool of the ``kubernetes`` package.
+"""Sends bytes to an API server and reads its answers.
 
 Takes calls; returns bodies and lines; every failure is one of our errors. Size and time of an answer are
-limited. One call is one attempt: ``kube_api.caller`` paces and repeats. The package's models, Watch and
-informers are never used.
+limited. One call is one attempt: ``kube_api.caller`` paces and repeats. Redirections are not followed: no
+answer may send our credentials elsewhere.
 """
 
 from __future__ import annotations
@@ -10,28 +10,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from http import HTTPStatus
 from threading import Lock
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 from urllib.parse import urlencode
 
-import urllib3
-from urllib3 import Retry, Timeout
-from urllib3.exceptions import HTTPError, InsecureRequestWarning
-from urllib3.util import parse_url
-
-from kube_api import connections
-from kube_api.answers import not_as_promised, refused
+from kube_api.answers import refused
 from kube_api.calls import Call
+from kube_api.connections import Connections
 from kube_api.deadline import Deadline
-from kube_api.errors import NotConfigured, Withheld
-from kube_api.kubernetes_parts import ConfigException, Configuration, RESTClientObject
-from kube_api.lost import lost, unavailable
+from kube_api.errors import NotConfigured
+from kube_api.exchange import Exchange
+from kube_api.kubernetes_parts import ConfigException, Configuration
+from kube_api.lost import unavailable
 from kube_api.pacing import Clock, Limits
 from kube_api.stream import Stream
 
 # The package gets the token at every call, and reads a pod's token file again once a minute.
 _IDENTITY_LASTS_S: Final = 5.0
-# kube_api.caller repeats calls, and no answer may send our credentials elsewhere.
-_ONCE: Final = Retry.from_int(False, redirect=False)
+_UNAUTHORIZED: Final = HTTPStatus.UNAUTHORIZED
+_MULTIPLE_CHOICES: Final = HTTPStatus.MULTIPLE_CHOICES
 
 
 class Credentials(Protocol):
@@ -47,9 +43,8 @@ class Transport:
 
     def __init__(self, credentials: Credentials, user_agent: str, limits: Limits, clock: Clock) -> None:
         self._credentials = credentials
-        self._user_agent = user_agent
+        self._fields = (f"User-Agent: {user_agent}", "Accept: application/json", "Accept-Encoding: identity")
         self._limits = limits
-        self._timeout = Timeout(connect=limits.connect_timeout_s, read=limits.read_timeout_s)
         self._clock = clock
         self._lock = Lock()
         self._identity_ends_at = clock()
@@ -58,11 +53,9 @@ class Transport:
     def send(self, call: Call, ends_at_s: float) -> bytes:
         """Make one call and return the whole body. Raises: ApiError, and what its ``meanwhile`` raises."""
         deadline = Deadline(self._clock, ends_at_s, self._limits.read_timeout_s)
-        response = self._open(call, deadline)
-        is_framed = response.chunked or response.length_remaining is not None
-        body = self._whole(call, response, deadline)
-        if not is_framed:
-            # An answer that ends within its headers looks complete to http.client.
+        exchange = self._open(call, deadline)
+        body = exchange.body(self._limits.largest_body_bytes)
+        if not exchange.response.is_framed:
             raise unavailable(call, "the connection broke before the answer was complete")
         return body
 
@@ -75,70 +68,59 @@ class Transport:
         """
         limits, now = self._limits, self._clock()
         deadline = Deadline(self._clock, now + limits.call_timeout_s, limits.read_timeout_s)
-        response = self._open(call, deadline)
+        exchange = self._open(call, deadline)
         deadline.ends_at_s = now + lasts_s + limits.watch_idle_s
         deadline.idle_s = limits.watch_idle_s
-        return Stream(call, response, deadline, limits.longest_line_bytes)
+        return Stream(call, exchange, limits.longest_line_bytes)
 
     def close(self) -> None:
-        """Close the connections that wait in the pool."""
-        self._pool.clear()
+        """Close the connections that wait, and those in use once they are done."""
+        self._connections.close()
 
-    def _open(self, call: Call, deadline: Deadline) -> urllib3.HTTPResponse:
+    def _open(self, call: Call, deadline: Deadline) -> Exchange:
         """Return a successful answer whose body is still to be read."""
-        with connections.requesting(deadline, call.meanwhile, call.may_send):
-            identity = self._identity(call)
-            response = self._request(call, identity, deadline)
-            if response.status == HTTPStatus.UNAUTHORIZED and self._renew(identity):
-                self._whole(call, response, deadline)
-                response = self._request(call, self._identity(call), deadline)
-        if response.status < HTTPStatus.MULTIPLE_CHOICES:
-            return response
-        body = self._whole(call, response, deadline)
-        raise refused(call, response.status, body, response.headers.get("Retry-After"))
+        identity = self._identity(call)
+        exchange = self._ask(call, identity, deadline, call.meanwhile)
+        status, most_bytes = exchange.response.status, self._limits.largest_body_bytes
+        if status == _UNAUTHORIZED and self._renew(identity):
+            exchange.body(most_bytes)
+            exchange = self._ask(call, self._identity(call), deadline, None)
+            status = exchange.response.status
+        if status < _MULTIPLE_CHOICES:
+            return exchange
+        raise refused(call, status, exchange.body(most_bytes), exchange.response.retry_after)
 
-    def _whole(self, call: Call, response: urllib3.HTTPResponse, deadline: Deadline) -> bytes:
-        """Return the whole body of an answer and give its connection back. Raises: Unavailable, BadReply."""
-        limit = self._limits.largest_body_bytes
-        pieces, size = list[bytes](), 0
+    def _ask(
+        self, call: Call, identity: str, deadline: Deadline, meanwhile: Callable[[], None] | None
+    ) -> Exchange:
+        """Send a request, do ``meanwhile`` while the server thinks, and read the head of the answer."""
+        connections = self._connections
+        head = self._head(call, identity, connections)
+        exchange = Exchange(call, connections, deadline)
         try:
-            while piece := response.read(limit + 1 - size):
-                pieces.append(piece)
-                size += len(piece)
-                if size > limit:
-                    response.close()
-                    raise not_as_promised(call, f"it is larger than {limit} bytes")
-        except HTTPError as problem:
-            raise lost(call, problem, deadline) from problem
-        finally:
-            response.release_conn()
-        return b"".join(pieces)
+            exchange.send(head)
+            if meanwhile is not None:
+                meanwhile()
+            exchange.receive()
+        except BaseException:
+            exchange.close()
+            raise
+        return exchange
 
-    def _request(self, call: Call, identity: str, deadline: Deadline) -> urllib3.HTTPResponse:
-        headers = {"Accept": "application/json", "User-Agent": self._user_agent}
+    def _head(self, call: Call, identity: str, connections: Connections) -> bytes:
+        """Return the request line and the headers. Raises: ValueError where one would become two."""
+        target = f"{connections.target}{call.path}"
+        if call.query:
+            target = f"{target}?{urlencode(call.query)}"
+        lines = [f"{call.method} {target} HTTP/1.1", *connections.fields, *self._fields]
         if identity:
-            headers["Authorization"] = identity
+            lines.append(f"Authorization: {identity}")
         if call.body is not None:
-            headers["Content-Type"] = call.content_type
-        query = f"?{urlencode(call.query)}" if call.query else ""
-        try:
-            response: urllib3.HTTPResponse = self._send(
-                call.method,
-                f"{call.path}{query}",
-                body=call.body,
-                headers=headers,
-                timeout=self._timeout,
-                preload_content=False,
-                decode_content=False,  # nothing compressed was asked for
-                retries=_ONCE,
-                redirect=False,
-            )
-        except HTTPError as problem:
-            raise lost(call, problem, deadline) from problem
-        except connections.NotAllowed as problem:
-            text = "this program may not write any more"
-            raise Withheld(call.attempted, call.resource, **call.about(message=text)) from problem
-        return response
+            lines += (f"Content-Type: {call.content_type}", f"Content-Length: {len(call.body)}")
+        text = "".join(lines)
+        if " " in target or not (text.isascii() and text.isprintable()):
+            raise ValueError(f"cannot {call.attempted} {target!r}: a request cannot have such characters")
+        return "\r\n".join((*lines, "", "")).encode("ascii")
 
     def _identity(self, call: Call) -> str:
         """Return the Authorization header."""
@@ -163,33 +145,18 @@ class Transport:
             return False  # the server's answer is the better message
         if _authorization(configuration) == refused_identity:
             return False
+        old = self._connections
         self._use(configuration)
+        old.close()
         return True
 
     def _use(self, configuration: Configuration) -> None:
-        if not configuration.verify_ssl:
-            urllib3.disable_warnings(InsecureRequestWarning)  # the kubeconfig asks for it
-        pool = RESTClientObject(configuration).pool_manager
-        connections.prepare(pool)
+        connections = Connections(configuration, self._limits.connect_timeout_s)
         with self._lock:
             self._configuration = configuration
             self._identity_ends_at = self._clock()
             self._authorization = ""
-            self._send = _sender(pool, configuration.host.rstrip("/"))
-            self._pool = pool
-
-
-def _sender(pools: urllib3.PoolManager, host: str) -> Callable[..., Any]:
-    """Return a function that sends a request to a path of one server."""
-    if pools.proxy is not None:
-        return lambda method, path, **request: pools.urlopen(method, f"{host}{path}", **request)
-    # Without a proxy, the server's connection pool is found once and not for every request.
-    url = parse_url(host)
-    server = pools.connection_from_host(url.host, url.port, url.scheme)
-    prefix = url.path or ""
-    return lambda method, path, **request: server.urlopen(
-        method, f"{prefix}{path}", assert_same_host=False, **request
-    )
+            self._connections = connections
 
 
 def _authorization(configuration: Configuration) -> str:

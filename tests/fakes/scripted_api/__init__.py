@@ -25,6 +25,7 @@ class Request:
     query: dict[str, str]
     headers: dict[str, str]
     body: Any
+    port: int = 0  # of the client: the same one for calls on the same connection
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,13 @@ class Cut:
 
 
 @dataclass(frozen=True)
+class Raw:
+    """An answer byte by byte; the connection stays open."""
+
+    text: bytes
+
+
+@dataclass(frozen=True)
 class Endless:
     """An answer that begins with ``head`` and goes on with ``piece`` for as long as somebody reads."""
 
@@ -64,13 +72,13 @@ class Endless:
     piece: bytes = b"x"
 
 
-Answer = Reply | Stream | Hang | Cut | Endless | Callable[[Request], Reply]
+Answer = Reply | Stream | Hang | Cut | Raw | Endless | Callable[[Request], Reply]
 
 
 class Script(ThreadingHTTPServer):
     """Gives the answers in their order, the last one for ever.
 
-    Shape: ``asked`` is set once a request has its answer.
+    Shape: ``asked`` is set once a request has its answer, ``hung_up`` once a connection has ended.
     """
 
     daemon_threads = True
@@ -81,6 +89,7 @@ class Script(ThreadingHTTPServer):
         self.requests: list[Request] = []
         self.over = Event()
         self.asked = Event()
+        self.hung_up = Event()
         self._answers: list[Answer] = [Reply()]
         self._lock = Lock()
 
@@ -96,6 +105,10 @@ class Script(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Clients that go away are what these tests are about."""
+
+    def shutdown_request(self, request: Any) -> None:
+        super().shutdown_request(request)
+        self.hung_up.set()
 
     @property
     def said(self) -> list[str]:
@@ -119,6 +132,7 @@ class Handler(BaseHTTPRequestHandler):
             dict(parse_qsl(url.query)),
             dict(self.headers),
             json.loads(body) if body else None,
+            self.client_address[1],
         )
         answer = self.server.next(request)
         match answer if not callable(answer) else answer(request):
@@ -132,6 +146,8 @@ class Handler(BaseHTTPRequestHandler):
             case Cut(after=after):
                 self.wfile.write(after)
                 self.close_connection = True
+            case Raw(text=text):
+                self.wfile.write(text)
             case Endless() as endless:
                 self._go_on(endless)
 
