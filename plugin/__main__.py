@@ -36,6 +36,7 @@ from agent.policy.option import replaced_options
 from agent.policy.start import begin_policy, forget_without_policy
 from daemon.command_line import DONE, FAILED, WRONG_OPTIONS, InvalidOption, refuse, require
 from daemon.end_within import EndWithin
+from daemon.huge_pages import put_heap_into_huge_pages
 from daemon.logs import FollowedLog, LogOptions, log_to_standard_error
 from daemon.oldest_server import OldestServer
 from daemon.signals import EndSignal
@@ -216,7 +217,7 @@ def _serve(
         answers = answered(where, options.dra_socket, driver, calls, state.status)
         with running, answers, closing(driver.vf_keeping) as keeping:
             keeping.begin(cluster.warn_of_node if cluster is not None else _told_in_the_log)
-            _freeze_startup_objects()
+            _settle_startup_objects()
             ended.wait()
 
 
@@ -310,10 +311,11 @@ def _tell_cut_off(calls: CallsInFlight) -> None:
     _log.error("the plugin ends before its work does: %s; its next start goes on", hanging)
 
 
-def _freeze_startup_objects() -> None:
-    """Exclude the loaded modules from garbage collection, which takes tens of milliseconds in a call."""
+def _settle_startup_objects() -> None:
+    """Keep what is loaded at hand, and from garbage collection, which takes tens of milliseconds of a call."""
     gc.collect()
     gc.freeze()
+    put_heap_into_huge_pages()
 
 
 if __name__ == "__main__":

@@ -93,25 +93,26 @@ class Family:
 
     def values_of(self, labels: Mapping[str, str]) -> Values:
         """Return the values of labels. Raises: ValueError for labels that it does not have."""
-        self.refuse_foreign(labels)
-        return tuple(labels[label] for label in self._labels)
-
-    def refuse_foreign(self, labels: Mapping[str, str]) -> None:
-        """Raises: ValueError for labels that it does not have."""
         if labels.keys() != self._known:
-            raise ValueError(f"{self._parent}: it has the labels {self._labels}, not {tuple(labels)}")
+            raise self._foreign(labels)
+        return tuple(labels[label] for label in self._labels)
 
     def refuse_addition(self, labels: Mapping[str, str], amount: float) -> None:
         """Raises: ValueError for foreign labels, for a histogram, and for a counter that would fall."""
-        self.refuse_foreign(labels)
+        if labels.keys() != self._known:
+            raise self._foreign(labels)
         if self._kind == "histogram" or (amount < 0 and self._kind == "counter"):
             raise ValueError(f"{self._parent}: {amount} cannot be added to a {self._kind}")
 
     def refuse_observation(self, labels: Mapping[str, str]) -> None:
         """Raises: ValueError for foreign labels, and for what is no histogram."""
-        self.refuse_foreign(labels)
+        if labels.keys() != self._known:
+            raise self._foreign(labels)
         if self._kind != "histogram":
             raise ValueError(f"{self._parent}: a {self._kind} observes nothing")
+
+    def _foreign(self, labels: Mapping[str, str]) -> ValueError:
+        return ValueError(f"{self._parent}: it has the labels {self._labels}, not {tuple(labels)}")
 
     def _in_order(self, labels: Labels) -> Values:
         names, values = zip(*labels, strict=True) if labels else ((), ())

@@ -39,16 +39,23 @@ class Registry:
         self.add(name, 1.0, **labels)
 
     def add(self, name: str, amount: float, **labels: str) -> None:
-        """Add to a counter, or to a gauge."""
+        """Add to a counter, or to a gauge. It is carried out before anybody reads.
+
+        A claim adds ten times, and nobody waits for that: so this and ``observe`` call little.
+        """
         family = self._families[name]
         family.refuse_addition(labels, amount)
-        self._keep(family.add, labels, amount)
+        self._additions.append((family.add, labels, amount))
+        if len(self._additions) > _KEPT:
+            self.settle()
 
     def observe(self, name: str, value: float, **labels: str) -> None:
         """Add a value to a histogram."""
         family = self._families[name]
         family.refuse_observation(labels)
-        self._keep(family.observe, labels, value)
+        self._additions.append((family.observe, labels, value))
+        if len(self._additions) > _KEPT:
+            self.settle()
 
     def timed(self, name: str, clock: Callable[[], float], **labels: str) -> TimedBlock:
         """Add the time of a ``with`` block to a histogram, also if it raises. Units: seconds of ``clock``."""
@@ -81,15 +88,6 @@ class Registry:
         """Carry out what was added. Whoever reads does so, too: this is for a moment when nobody waits."""
         with self._lock:
             self._carry_out()
-
-    def _keep(
-        self, how: Callable[[Mapping[str, str], float], None], labels: Mapping[str, str], amount: float
-    ) -> None:
-        """Have something added before anybody reads: a claim adds ten times, and nobody waits for that."""
-        self._additions.append((how, labels, amount))
-        if len(self._additions) > _KEPT:
-            with self._lock:
-                self._carry_out()
 
     def _carry_out(self) -> None:
         """Add what was kept, in its order. The lock is held."""

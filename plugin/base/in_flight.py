@@ -6,9 +6,9 @@ for how long, and fails at once instead.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import get_ident
 from typing import Final
 
 HUNG_AFTER_S: Final = 10.0
@@ -32,21 +32,28 @@ class CallInFlight:
         return f"{self.what} has not returned for {self.age_s:.0f} s"
 
 
-class NotedCall:
-    """The block of one call. A claim makes a dozen of them, and a generator would cost each twice as much."""
+class NotedCalls:
+    """The block of calls of one name, for any number of calls and threads.
 
-    __slots__ = ("_began", "_call", "_thread")
+    A claim makes a dozen calls. A block for each of them, or a generator, would cost each twice as much.
+    """
 
-    def __init__(self, began: dict[int, tuple[float, str, float]], call: tuple[float, str, float]) -> None:
-        self._began = began
-        self._call = call
+    __slots__ = ("_began", "_clock", "_hung_after_s", "_what")
+
+    def __init__(
+        self,
+        began: dict[int, tuple[float, str, float]],
+        clock: Callable[[], float],
+        what: str,
+        hung_after_s: float,
+    ) -> None:
+        self._began, self._clock, self._what, self._hung_after_s = began, clock, what, hung_after_s
 
     def __enter__(self) -> None:
-        self._thread = threading.get_ident()
-        self._began[self._thread] = self._call
+        self._began[get_ident()] = (self._clock(), self._what, self._hung_after_s)
 
     def __exit__(self, *_error: object) -> None:
-        del self._began[self._thread]
+        del self._began[get_ident()]
 
 
 class CallsInFlight:
@@ -56,12 +63,12 @@ class CallsInFlight:
         self._clock = clock
         self._began: dict[int, tuple[float, str, float]] = {}
 
-    def noted(self, what: str, hung_after_s: float = HUNG_AFTER_S) -> NotedCall:
-        """Note the call that this thread makes in a ``with`` block.
+    def noted(self, what: str, hung_after_s: float = HUNG_AFTER_S) -> NotedCalls:
+        """Return a ``with`` block that notes the call which its thread makes in it. It may be used again.
 
         Units: ``hung_after_s`` after how many seconds it counts as hung.
         """
-        return NotedCall(self._began, (self._clock(), what, hung_after_s))
+        return NotedCalls(self._began, self._clock, what, hung_after_s)
 
     def of_thread(self, thread: int) -> CallInFlight | None:
         """Return the call that a thread is in, None where it is in none."""

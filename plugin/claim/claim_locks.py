@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from daemon.log_fields import log_about
+from daemon.log_fields import LogAbout, log_about
 from plugin.base.budget import Budget
-from plugin.base.locks import Locks
+from plugin.base.locks import HeldLock, Locks
 from plugin.machine.lock_target import LockTarget
 from plugin.machine.node import Node
 from scheduler_core.model.claim import ClaimUid
@@ -21,11 +20,12 @@ class ClaimLocks:
     locks: Locks
     node: Node
 
-    @contextmanager
-    def claim(self, uid: ClaimUid, purpose: str, budget: Budget | None = None) -> Iterator[None]:
-        """Hold the lock of a claim; log lines within the block have its UID. Raises: as ``Locks.hold``."""
-        with self.locks.hold(f"claim-{uid}", f"claim {uid}", purpose, budget), log_about(uid=uid):
-            yield
+    def claim(self, uid: ClaimUid, purpose: str, budget: Budget | None = None) -> HeldClaim:
+        """Hold the lock of a claim for a ``with`` block; log lines within it have its UID.
+
+        Raises: as ``Locks.hold``.
+        """
+        return HeldClaim(self.locks.hold(f"claim-{uid}", f"claim {uid}", purpose, budget), log_about(uid=uid))
 
     def targets(
         self, targets: Iterable[LockTarget], purpose: str, budget: Budget | None = None
@@ -35,6 +35,23 @@ class ClaimLocks:
         It is held for the length of a ``with`` block. Raises: as ``Locks.hold``.
         """
         return HeldTargets(self, targets, purpose, budget)
+
+
+class HeldClaim:
+    """The block that holds the lock of a claim."""
+
+    __slots__ = ("_about", "_held")
+
+    def __init__(self, held: HeldLock, about: LogAbout) -> None:
+        self._held, self._about = held, about
+
+    def __enter__(self) -> None:
+        self._held.__enter__()
+        self._about.__enter__()
+
+    def __exit__(self, *_error: object) -> None:
+        self._about.__exit__()
+        self._held.__exit__()
 
 
 class HeldTargets:

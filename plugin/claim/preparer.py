@@ -67,12 +67,13 @@ class Preparer:
         Shape: ``waited`` ends when the wait does.
         Raises: DeviceHeld after the wait; PluginError, HardwareError.
         """
-        has_waited, wait = False, preparation.budget and preparation.budget.for_holders()
+        has_waited, wait = False, None
         while True:
             try:
                 return self._prepared(preparation, plan)
             except DeviceHeld as held:
                 # The kubelet would repeat a refused call only seconds later. No lock is held but the claim's.
+                wait = wait or (preparation.budget and preparation.budget.for_holders())
                 if wait is None or not wait.rest(_HOLDER_LOOK_S):
                     raise
                 if not has_waited:

@@ -67,7 +67,7 @@ class RecordStore:
 
         The caller holds the claim's lock. Raises: RecordDamaged, RecordTooNew; StorageFailed.
         """
-        known = self._unchanged(uid, self._identity(uid))
+        known = self._unchanged(uid, self._identity(uid)) if uid in self._completed else None
         if known is not None:
             self._seals[uid] = known.seal
             return known.record
@@ -194,14 +194,16 @@ class RecordStore:
         self._completed.pop(uid, None)
         files.remove(self._path(uid))
 
-    def census(self) -> Census:
-        """Read all records and change nothing. Raises: StorageFailed."""
+    def census(self, but: ClaimUid | None = None) -> Census:
+        """Read all records, or those of all claims but one, and change nothing. Raises: StorageFailed."""
         records, quarantined, empty = [], [], []
         listed = files.names(self.folder)
         named = _uids(listed, _SUFFIX)
         for gone in self._completed.keys() - set(named):
             self._completed.pop(gone, None)
         for uid in dict.fromkeys((*named, *_uids(listed, _SUFFIX + ASIDE))):
+            if uid == but:
+                continue
             match self._look(uid):
                 case Record() as record:
                     records.append(record)

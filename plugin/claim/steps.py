@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from agent.hardware.errors import GpuLost, HardwareError, ResetRequired
 from agent.hardware.ports import Machine
@@ -53,8 +54,7 @@ LOST: Final = (GpuLost, ResetRequired)
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimSteps:
+class ClaimSteps(msgspec.Struct, frozen=True, kw_only=True):
     """Changes the records, devices and CDI documents of one node.
 
     Shape: ``host_root`` where the host's files are seen from here; ``cache_program`` NVIDIA's program that
@@ -73,7 +73,7 @@ class ClaimSteps:
     waiting: Waiting
     made_vfs: MadeVfStore
     made_modes: MadeModes
-    metrics: Metrics = field(default_factory=Metrics)
+    metrics: Metrics = msgspec.field(default_factory=Metrics)
 
     @property
     def mig_modes(self) -> MigModes:
@@ -92,7 +92,7 @@ class ClaimSteps:
 
     def within(self, budget: Budget | None) -> ClaimSteps:
         """Return the steps of a call: what they wait for the machine counts into its budget."""
-        return self if budget is None else replace(self, waiting=self.waiting.within(budget))
+        return self if budget is None else msgspec.structs.replace(self, waiting=self.waiting.within(budget))
 
     def keep_or_undo(self, earlier: Record, plan: Plan) -> bool:
         """Say whether an earlier record is complete and of the plan's allocation; any other is undone.
@@ -117,7 +117,7 @@ class ClaimSteps:
 
         Raises: DeviceHeld, PlacementTaken, ClaimUnusable; HardwareError.
         """
-        census = self.store.census()
+        census = self.store.census(but=plan.record.uid)
         alive = [record for record in census.records if record.boot_id == plan.record.boot_id]
         refuse_overlap(plan.record, alive, plan.node.devices, census.quarantined)
         self.setup.refuse_occupied(context, plan.record.devices)

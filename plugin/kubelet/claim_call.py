@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import grpc
@@ -38,6 +38,9 @@ class Outcome:
     error: str = ""
 
 
+_NOTHING_YET: Final = Outcome()
+
+
 @dataclass(slots=True, kw_only=True)
 class ClaimCall:
     """One claim of one call.
@@ -53,7 +56,7 @@ class ClaimCall:
     budget: Budget
     ours: tuple[AllocatedDevice, ...] = ()
     reading: Future[AllocatedClaim] | None = None
-    outcome: Outcome = field(default_factory=Outcome)
+    outcome: Outcome = _NOTHING_YET
     failure: PluginError | None = None
 
     def checked_uid(self) -> ClaimUid:

@@ -9,9 +9,9 @@ ends with its caller.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from functools import partial
 from typing import Final
 
@@ -27,7 +27,7 @@ from plugin.claim.plan import PreparedDevice
 from plugin.claim.ports import ClaimReader
 from plugin.claim.preparation import Preparation
 from plugin.kubelet.claim_call import ClaimCall, Outcome, WireClaim, failures_text, fields_of_calls
-from plugin.telling.deferred_log import DeferredLines, deferred
+from plugin.telling.deferred_log import DeferredLines
 from plugin.telling.ports import ClaimObserver
 from scheduler_core.base.errors import CoreError, InvalidInput
 from scheduler_core.codec.claims import decode_allocated_claim
@@ -50,7 +50,7 @@ class Service:
 
     def prepare(self, wanted: Iterable[WireClaim], context: grpc.ServicerContext) -> Mapping[str, Outcome]:
         """Prepare claims. Shape: an entry for each, by UID."""
-        with self._counted("prepare"):
+        with _Counted(self._driver, "prepare"):
             calls = self._calls("prepare", wanted, context)
             if len(calls) > 1:
                 self._read_ahead(calls)
@@ -58,18 +58,8 @@ class Service:
 
     def unprepare(self, wanted: Iterable[WireClaim], context: grpc.ServicerContext) -> Mapping[str, Outcome]:
         """Unprepare claims. Shape: an entry for each, by UID, also for claims that are not known."""
-        with self._counted("unprepare"):
+        with _Counted(self._driver, "unprepare"):
             return self._outcomes(self._calls("unprepare", wanted, context), self._unprepare, context)
-
-    @contextmanager
-    def _counted(self, method: str) -> Iterator[None]:
-        metrics = self._driver.metrics
-        metrics.add("requests_in_flight", 1.0, method=method)
-        try:
-            with metrics.timed("request_seconds", self._driver.budgets.clock, method=method):
-                yield
-        finally:
-            metrics.add("requests_in_flight", -1.0, method=method)
 
     def _calls(
         self, attempted: str, wanted: Iterable[WireClaim], context: grpc.ServicerContext
@@ -138,12 +128,16 @@ class Service:
     def _outcomes(
         self, calls: Sequence[ClaimCall], action: Action, context: grpc.ServicerContext
     ) -> Mapping[str, Outcome]:
-        with deferred() as lines:
+        with DeferredLines() as lines:
             self._work(calls, action, lines)
             self._tell(calls)
-        _after_answer(context, lines.write)
-        _after_answer(context, self._driver.metrics.settle)
+        _after_answer(context, partial(self._settle, lines))
         return {call.uid: call.outcome for call in calls}
+
+    def _settle(self, lines: DeferredLines) -> None:
+        """Write and count what a call left for the time after its answer."""
+        lines.write()
+        self._driver.metrics.settle()
 
     def _work(self, calls: Sequence[ClaimCall], action: Action, lines: DeferredLines) -> None:
         if len(calls) < 2:
@@ -152,7 +146,7 @@ class Service:
             return
 
         def work(group: Iterable[int]) -> None:
-            with lines.of_this_thread():
+            with lines:
                 for place in group:
                     _carry_out(calls[place], action)
 
@@ -202,6 +196,23 @@ class Service:
             reason = f"the kubelet asks for UID {uid}, but the claim was replaced by one with UID {claim.uid}"
             raise ClaimUnusable("prepare", f"claim {ref}", reason, "the pod of the old claim must be deleted")
         return claim
+
+
+class _Counted:
+    """The block of one call of the kubelet, which is counted and measured."""
+
+    __slots__ = ("_began", "_clock", "_method", "_metrics")
+
+    def __init__(self, driver: Driver, method: str) -> None:
+        self._metrics, self._clock, self._method = driver.metrics, driver.budgets.clock, method
+
+    def __enter__(self) -> None:
+        self._metrics.add("requests_in_flight", 1.0, method=self._method)
+        self._began = self._clock()
+
+    def __exit__(self, *_error: object) -> None:
+        self._metrics.observe("request_seconds", self._clock() - self._began, method=self._method)
+        self._metrics.add("requests_in_flight", -1.0, method=self._method)
 
 
 def _carry_out(call: ClaimCall, action: Action) -> None:

@@ -6,8 +6,10 @@ Takes a question; returns its answer, or None where the time is up. Nothing here
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Final, TypeVar
+
+import msgspec
+from msgspec.structs import replace
 
 from plugin.base.budget import Budget
 
@@ -16,8 +18,7 @@ _LOOK_AGAIN_S: Final = 0.05
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     """How long one call waits for the machine.
 
     Shape: ``is_wanted`` whether somebody still waits for the call. Units: ``most_s`` seconds of ``clock``.

@@ -52,11 +52,11 @@ class _WatchedPort:
 
     def __getattr__(self, name: str) -> Any:
         getattr(self._port, name)  # a port has no more methods than it has
-        what = f"the call {name} of {self._whom}"
+        block, port = self._calls.noted(f"the call {name} of {self._whom}", self._hung_after_s), self._port
 
         def noted(*arguments: Any, **more: Any) -> Any:
-            with self._calls.noted(what, self._hung_after_s):
-                return getattr(self._port, name)(*arguments, **more)
+            with block:
+                return getattr(port, name)(*arguments, **more)
 
         # The next use finds it without coming here.
         setattr(self, name, noted)

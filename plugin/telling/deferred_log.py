@@ -10,15 +10,17 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Final
+from typing import Final, Self
 
 _calls: Final = threading.local()
 
 
 class DeferredLines:
-    """The lines of one call that are not written yet, of all threads that work for it."""
+    """The lines of one call that are not written yet, of all threads that work for it.
+
+    A thread's lines are kept that it logs within a ``with`` block of this; the caller writes them some time
+    after it.
+    """
 
     def __init__(self) -> None:
         self._kept = deque[tuple[logging.Handler, logging.LogRecord]]()
@@ -39,22 +41,12 @@ class DeferredLines:
         except IndexError:
             return None
 
-    @contextmanager
-    def of_this_thread(self) -> Iterator[None]:
-        """Keep also the lines that this thread logs within a ``with`` block."""
+    def __enter__(self) -> Self:
         _calls.lines = self
-        try:
-            yield
-        finally:
-            _calls.lines = None
+        return self
 
-
-@contextmanager
-def deferred() -> Iterator[DeferredLines]:
-    """Keep this thread's lines within a ``with`` block; the caller writes them some time after it."""
-    lines = DeferredLines()
-    with lines.of_this_thread():
-        yield lines
+    def __exit__(self, *_error: object) -> None:
+        _calls.lines = None
 
 
 class DeferLines(logging.Filter):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from plugin.base.budget import Budget
 from plugin.base.metrics import Metrics
-from plugin.claim.claim_locks import ClaimLocks
+from plugin.claim.claim_locks import ClaimLocks, HeldTargets
 from plugin.machine.lock_target import LockTarget
 
 
@@ -24,18 +24,27 @@ class StepTimes:
         """Measure a block as a step of a method."""
         return self.metrics.timed("step_seconds", self.clock, method=method, step=step)
 
-    @contextmanager
     def locked(
         self, method: str, targets: Iterable[LockTarget], purpose: str, budget: Budget | None
-    ) -> Iterator[None]:
-        """Hold the locks of lock targets for a block; the wait for them is a step.
+    ) -> LockedTargets:
+        """Hold the locks of lock targets for a ``with`` block; the wait for them is a step.
 
-        Raises: LockTimeout, Stuck, StorageFailed.
+        Raises: LockTimeout, HardwareHangs, StorageFailed.
         """
-        held = self.locks.targets(targets, purpose, budget)
-        with self.timed(method, "lock"):
-            held.__enter__()
-        try:
-            yield
-        finally:
-            held.__exit__()
+        return LockedTargets(self.locks.targets(targets, purpose, budget), self.timed(method, "lock"))
+
+
+class LockedTargets:
+    """The block that holds locks and measures the wait for them."""
+
+    __slots__ = ("_held", "_wait")
+
+    def __init__(self, held: HeldTargets, wait: AbstractContextManager[None]) -> None:
+        self._held, self._wait = held, wait
+
+    def __enter__(self) -> None:
+        with self._wait:
+            self._held.__enter__()
+
+    def __exit__(self, *_error: object) -> None:
+        self._held.__exit__()

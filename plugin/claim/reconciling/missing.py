@@ -48,7 +48,8 @@ class MissingDevices:
 
     def forget(self, uid: ClaimUid) -> None:
         """Forget a claim: it was prepared anew, or undone."""
-        self.put(uid, ())
+        if uid in self._by_claim:
+            self.put(uid, ())
 
     def of(self, uid: ClaimUid) -> Mapping[str, str]:
         """Return the missing devices of a claim, by name, each with the reason."""

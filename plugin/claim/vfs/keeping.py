@@ -40,7 +40,8 @@ class VfKeeping:
 
     def look_again(self) -> None:
         """Look soon: what claims hold has changed. Returns at once."""
-        self._wake.set()
+        if self._is_needed:
+            self._wake.set()
 
     def close(self) -> None:
         """End the thread."""

@@ -18,7 +18,7 @@ from plugin.kinds.kind import CrashPoints, Foreign, PreparableKind, Progress, Wa
 from plugin.kinds.mig_partition import compute_instances, instances
 from plugin.kinds.mig_partition.claimed import ClaimedComputeInstance
 from plugin.machine.context import Context
-from plugin.machine.mig.open_gpus import naming_who_has_it_open
+from plugin.machine.mig.open_gpus import NamingWhoHasItOpen
 from plugin.machine.node import NodeSnapshot
 from plugin.machine.parts import Parts
 from plugin.machine.seen import SeenHardware
@@ -112,11 +112,11 @@ class ComputeInstanceKind(PreparableKind[MigComputeInstance, ClaimedComputeInsta
         """Destroy the CIs, the last one first, and GIs that no other claim has; turn off unused modes."""
         machine, clients = context.machine.gpus, context.machine.clients
         for device in reversed(devices):
-            with naming_who_has_it_open(clients, device.gpu):
+            with NamingWhoHasItOpen(clients, device.gpu):
                 compute_instances.destroy(machine, device)
         for device in reversed(devices):
             others = compute_instances.siblings_of(device, context.others)
-            with naming_who_has_it_open(clients, device.gpu):
+            with NamingWhoHasItOpen(clients, device.gpu):
                 compute_instances.destroy_unshared(machine, device, others)
         self.forget(context, devices)
 

@@ -83,23 +83,32 @@ def ensure(
     return _fill(gpus, claimed.spec, existing.gi_id, note)
 
 
-def destroy(gpus: Gpus, claimed: ClaimedMigPartition) -> None:
+def destroy(
+    gpus: Gpus, claimed: ClaimedMigPartition, present: Sequence[GpuInstance] | None = None
+) -> Sequence[GpuInstance] | None:
     """Destroy the CIs and the GI of a claimed MIG partition; what is gone already is no error.
 
+    Returns the instances that are left on the GPU, None where the GPU is gone.
+    Shape: ``present`` those that are on it, None where they were not listed just now.
     Raises: HardwareError, InUse while a process uses it. A second call goes on from there.
     """
     try:
-        instance = _ours(gpus.gpu_instances(claimed.gpu), claimed)
+        if present is None:
+            present = gpus.gpu_instances(claimed.gpu)
+        instance = _ours(present, claimed)
         if instance is None:
-            return
+            return present
         for compute in instance.compute_instances:
             ignore_gone(gpus.destroy_compute_instance, claimed.gpu, instance.gi_id, compute.ci_id)
         ignore_gone(gpus.destroy_gpu_instance, claimed.gpu, instance.gi_id)
-        if _ours(gpus.gpu_instances(claimed.gpu), claimed) is not None:
+        left = gpus.gpu_instances(claimed.gpu)
+        if _ours(left, claimed) is not None:
             raise HardwareFault("destroy", instances_text([instance]), "it still exists")
+        return left
     except NotFound as error:
         # The GPU itself is no longer there, and its instances went with it.
         _log.warning("%s: nothing to destroy, its GPU is gone: %s", claimed.device, error)
+        return None
 
 
 def _ours(present: Sequence[GpuInstance], claimed: ClaimedMigDevice) -> GpuInstance | None:

@@ -25,7 +25,7 @@ from plugin.kinds.mig_partition.claimed import (
     ClaimedMigPartition,
 )
 from plugin.machine.context import Context
-from plugin.machine.mig.open_gpus import naming_who_has_it_open
+from plugin.machine.mig.open_gpus import NamingWhoHasItOpen
 from plugin.machine.node import NodeSnapshot
 from plugin.machine.parts import Parts
 from plugin.machine.seen import SeenHardware
@@ -93,10 +93,12 @@ class MigKind(PreparableKind[MigPartition, M]):
 
         Raises: HardwareError, InUse naming monitors that have the GPU open.
         """
+        machine, left = context.machine, dict[GpuUuid, Sequence[GpuInstance] | None]()
         for device in reversed(devices):
-            with naming_who_has_it_open(context.machine.clients, device.gpu):
-                instances.destroy(context.machine.gpus, device)
-        self.forget(context, devices)
+            gpu = device.gpu
+            with NamingWhoHasItOpen(machine.clients, gpu):
+                left[gpu] = instances.destroy(machine.gpus, device, left.get(gpu))
+        gpus.turn_off_unused_modes(context, left, left)
 
     def forget(self, context: Context, devices: Sequence[M]) -> None:
         """Turn the mode off on parents without instances: on some models it outlives a boot."""

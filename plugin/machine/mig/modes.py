@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from agent.hardware.clients.ports import Client, GpuClients, SeenClients
 from agent.hardware.errors import HardwareError
 from agent.hardware.ports import Gpus
-from agent.hardware.types import MigMode, ModeChange
+from agent.hardware.types import GpuInstance, MigMode, ModeChange
 from agent.inventory.foreign.texts import NO_CLAIM, instances_text
 from agent.inventory.modes import GpuModes
 from agent.inventory.numbers.numbering import NumberedGpu
@@ -64,17 +64,20 @@ class MigModes:
             if gpu.mig is not None:
                 self._set(gpu, self.gpus.mig_mode(gpu.uuid), enabled=False)
 
-    def turn_off_if_unused(self, gpu: NumberedGpu, *, was_off: bool = False) -> None:
+    def turn_off_if_unused(
+        self, gpu: NumberedGpu, present: Sequence[GpuInstance] | None = None, *, was_off: bool = False
+    ) -> None:
         """Turn the mode off where the GPU has no instance. A refusal is logged only: nothing depends on it.
 
         The mode stays on where only an operator could turn it on again, where it is to be kept, and on a GPU
         that resets for a change, unless this driver turned it on.
-        Shape: ``was_off`` whether it was off while a claim had the GPU, so that nobody had it on before.
+        Shape: ``present`` its instances, None where they were not listed just now; ``was_off`` whether it
+               was off while a claim had the GPU, so that nobody had it on before.
         """
         if gpu.mig is None or gpu.mode_needs_operator:
             return
         try:
-            if not self.gpus.gpu_instances(gpu.uuid):
+            if not (self.gpus.gpu_instances(gpu.uuid) if present is None else present):
                 mode = self.gpus.mig_mode(gpu.uuid)
                 is_kept = mode is not None and mode.current and self._is_kept(gpu, was_off=was_off)
                 self._set(gpu, mode, enabled=is_kept)

@@ -6,24 +6,29 @@ shows it. Programs that run on the GPU are not named: they may be those of other
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from agent.hardware.clients.ports import Client, GpuClients
 from agent.hardware.errors import InUse
 from agent.hardware.types import GpuUuid
 from plugin.machine.texts import clients_text
 
 
-@contextmanager
-def naming_who_has_it_open(clients: GpuClients, gpu: GpuUuid) -> Iterator[None]:
-    """Say in a refusal of the block which programs have the GPU open without running on it. Raises: InUse."""
-    try:
-        yield
-    except InUse as error:
-        found = _only_open(clients, gpu)
+class NamingWhoHasItOpen:
+    """A block in whose refusals it is said which programs have the GPU open without running on it."""
+
+    __slots__ = ("_clients", "_gpu")
+
+    def __init__(self, clients: GpuClients, gpu: GpuUuid) -> None:
+        self._clients, self._gpu = clients, gpu
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if not isinstance(error, InUse):
+            return
+        found = _only_open(self._clients, self._gpu)
         if not found:
-            raise
+            return
         verbs = ("has", "runs") if len(found) == 1 else ("have", "run")
         reason = f"{error.reason}; {clients_text(found)} {verbs[0]} the GPU open and {verbs[1]} nothing on it"
         raise InUse(error.attempted, error.subject, reason, error.remedy, error.errno) from error

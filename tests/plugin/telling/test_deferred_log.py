@@ -27,7 +27,7 @@ def written() -> Iterator[io.StringIO]:
 
 
 def test_lines_of_a_call_are_written_after_it_in_their_order(written: io.StringIO) -> None:
-    with deferred_log.deferred() as lines:
+    with deferred_log.DeferredLines() as lines:
         _log.info("one")
         _log.info("two")
         assert written.getvalue() == ""
@@ -39,7 +39,7 @@ def test_lines_of_a_call_are_written_after_it_in_their_order(written: io.StringI
 
 
 def test_a_warning_waits_for_nobody_and_takes_earlier_lines_along(written: io.StringIO) -> None:
-    with deferred_log.deferred() as lines:
+    with deferred_log.DeferredLines() as lines:
         _log.info("before")
         _log.warning("now")
         _log.info("after")
@@ -53,7 +53,7 @@ def test_a_warning_waits_for_nobody_and_takes_earlier_lines_along(written: io.St
 def test_each_of_several_handlers_writes_a_line_once(written: io.StringIO) -> None:
     at_once = io.StringIO()
     _log.addHandler(logging.StreamHandler(at_once))
-    with deferred_log.deferred() as lines:
+    with deferred_log.DeferredLines() as lines:
         _log.info("one")
 
     lines.write()
@@ -62,10 +62,10 @@ def test_each_of_several_handlers_writes_a_line_once(written: io.StringIO) -> No
 
 
 def test_lines_of_all_threads_of_a_call_wait_for_its_answer(written: io.StringIO) -> None:
-    with deferred_log.deferred() as lines:
+    with deferred_log.DeferredLines() as lines:
 
         def work() -> None:
-            with lines.of_this_thread():
+            with lines:
                 _log.info("for the call")
             _log.info("elsewhere")
 
@@ -81,7 +81,7 @@ def test_lines_of_all_threads_of_a_call_wait_for_its_answer(written: io.StringIO
 
 
 def test_other_threads_write_meanwhile(written: io.StringIO) -> None:
-    with deferred_log.deferred():
+    with deferred_log.DeferredLines():
         other = threading.Thread(target=_log.info, args=("elsewhere",))
         other.start()
         other.join()
