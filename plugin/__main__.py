@@ -312,7 +312,7 @@ def _tell_cut_off(calls: CallsInFlight) -> None:
 
 
 def _settle_startup_objects() -> None:
-    """Keep what is loaded at hand, and from garbage collection, which takes tens of milliseconds of a call."""
+    """Keep what is loaded at hand, and from the collector, which takes tens of milliseconds of a call."""
     gc.collect()
     gc.freeze()
     put_heap_into_huge_pages()

@@ -84,7 +84,10 @@ class Locks:
 
     def acquire(self, name: str, subject: str, purpose: str, budget: Budget | None) -> int:
         """Take a lock; return the descriptor that ``release`` gives it back by. Raises: as ``hold``."""
-        descriptor = self._acquire(name, subject, purpose, budget or self._own_budget())
+        wish = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, _byte(name), 1, 0)
+        descriptor = self._try(wish)
+        if descriptor is None:
+            descriptor = self._awaited(wish, name, subject, purpose, budget or self._own_budget())
         self._holders[name] = _Holder(purpose, threading.get_ident(), subject, self.clock())
         return descriptor
 
@@ -103,16 +106,16 @@ class Locks:
             for one, is_held in sorted((*held, *awaited), key=lambda each: each[0].since)
         )
 
-    def _acquire(self, name: str, subject: str, purpose: str, budget: Budget) -> int:
+    def _awaited(self, wish: bytes, name: str, subject: str, purpose: str, budget: Budget) -> int:
+        """Wait for a lock that another holds; that this thread waits is known meanwhile."""
         thread = threading.get_ident()
         self._waiting[thread] = _Holder(purpose, thread, subject, self.clock())
         try:
-            return self._awaited(name, subject, purpose, budget)
+            return self._tried_again(wish, name, subject, purpose, budget)
         finally:
             del self._waiting[thread]
 
-    def _awaited(self, name: str, subject: str, purpose: str, budget: Budget) -> int:
-        wish = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, _byte(name), 1, 0)
+    def _tried_again(self, wish: bytes, name: str, subject: str, purpose: str, budget: Budget) -> int:
         began_at = budget.clock()
         while (descriptor := self._try(wish)) is None:
             self._refuse_hung(name, f"{subject} to {purpose}")

@@ -74,17 +74,19 @@ class MetadataFolder:
 
         The files of a later claim of the same name stay. Raises: StorageFailed.
         """
+        # A text, since nearly every claim has no files, and a path costs more than this look.
+        own = f"{self.folder}/{_folder_name(ref)}" if ref is not None else None
+        if own is not None and not files.exists(own):
+            return  # its documents are written after the first file, and removed before
         prefix = self._prefix(uid)
         for listed in files.names(self.cdi_folder):
             name = (files.original_name(listed) or listed) if prefix in listed else ""
             if name.startswith(prefix):
                 files.remove(self.cdi_folder / name)
-        if ref is None:
+        if own is None:
             folders = [folder for folder in self._all_claims() if _owners(folder) == {uid}]
         else:
-            # A text, since nearly every claim has no files, and a path costs more than this look.
-            own = f"{self.folder}/{_folder_name(ref)}"
-            folders = [Path(own)] if files.exists(own) and _owners(own) <= {uid, None} else []
+            folders = [Path(own)] if _owners(own) <= {uid, None} else []
         for folder in folders:
             _remove_folder(folder)
 

@@ -123,7 +123,10 @@ class Driver:
         Shape: ``budget`` what the call may wait; without it devices that other claims have are refused.
         Raises: PluginError, also for whatever hardware error the block raises.
         """
-        with attributed("prepare", ref, uid), self._claim_locks.claim(uid, f"prepare claim {ref}", budget):
+        with (
+            attributed("prepare", ref, uid),
+            self._claim_locks.only_claim(uid, f"prepare claim {ref}", budget),
+        ):
             preparation = Preparation(
                 uid=uid, ref=ref, boot_id=self._boot.boot_id(), earlier=self._store.load(uid), budget=budget
             )
@@ -167,7 +170,7 @@ class Driver:
         """
         with (
             attributed("unprepare", ref, uid),
-            self._claim_locks.claim(uid, f"unprepare claim {ref}", budget),
+            self._claim_locks.only_claim(uid, f"unprepare claim {ref}", budget),
         ):
             self.sight.forget(uid)
             record = self._store.load_to_end(uid)

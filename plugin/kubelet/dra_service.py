@@ -165,10 +165,10 @@ class Service:
 
     def _tell(self, calls: Sequence[ClaimCall]) -> None:
         """Log one line about all failures, and have each told to the users of its claim."""
-        text = failures_text(calls)
-        if not text:
-            return
         failed = [(call, call.failure) for call in calls if call.failure is not None]
+        if not failed:
+            return
+        text = failures_text(calls)
         mistakes = (error.__cause__ for _, error in failed if isinstance(error, Unexpected))
         about = fields_of_calls([call for call, _ in failed])
         _log.warning("%s", text, exc_info=next(mistakes, None), extra=about)

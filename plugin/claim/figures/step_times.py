@@ -26,25 +26,9 @@ class StepTimes:
 
     def locked(
         self, method: str, targets: Iterable[LockTarget], purpose: str, budget: Budget | None
-    ) -> LockedTargets:
+    ) -> HeldTargets:
         """Hold the locks of lock targets for a ``with`` block; the wait for them is a step.
 
         Raises: LockTimeout, HardwareHangs, StorageFailed.
         """
-        return LockedTargets(self.locks.targets(targets, purpose, budget), self.timed(method, "lock"))
-
-
-class LockedTargets:
-    """The block that holds locks and measures the wait for them."""
-
-    __slots__ = ("_held", "_wait")
-
-    def __init__(self, held: HeldTargets, wait: AbstractContextManager[None]) -> None:
-        self._held, self._wait = held, wait
-
-    def __enter__(self) -> None:
-        with self._wait:
-            self._held.__enter__()
-
-    def __exit__(self, *_error: object) -> None:
-        self._held.__exit__()
+        return self.locks.targets(targets, purpose, budget, self.timed(method, "lock"))

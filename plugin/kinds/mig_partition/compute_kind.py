@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
+from agent.hardware.errors import InUse
 from agent.hardware.ports import DriverFiles
 from agent.inventory.foreign.rule import foreign_in
 from agent.inventory.published import MigComputeInstance
@@ -18,7 +19,7 @@ from plugin.kinds.kind import CrashPoints, Foreign, PreparableKind, Progress, Wa
 from plugin.kinds.mig_partition import compute_instances, instances
 from plugin.kinds.mig_partition.claimed import ClaimedComputeInstance
 from plugin.machine.context import Context
-from plugin.machine.mig.open_gpus import NamingWhoHasItOpen
+from plugin.machine.mig.open_gpus import raise_naming_who_has_it_open
 from plugin.machine.node import NodeSnapshot
 from plugin.machine.parts import Parts
 from plugin.machine.seen import SeenHardware
@@ -110,14 +111,18 @@ class ComputeInstanceKind(PreparableKind[MigComputeInstance, ClaimedComputeInsta
 
     def take_down(self, context: Context, devices: Sequence[ClaimedComputeInstance]) -> None:
         """Destroy the CIs, the last one first, and GIs that no other claim has; turn off unused modes."""
-        machine, clients = context.machine.gpus, context.machine.clients
+        machine = context.machine.gpus
         for device in reversed(devices):
-            with NamingWhoHasItOpen(clients, device.gpu):
+            try:
                 compute_instances.destroy(machine, device)
+            except InUse as error:
+                raise_naming_who_has_it_open(error, context.machine.clients, device.gpu)
         for device in reversed(devices):
             others = compute_instances.siblings_of(device, context.others)
-            with NamingWhoHasItOpen(clients, device.gpu):
+            try:
                 compute_instances.destroy_unshared(machine, device, others)
+            except InUse as error:
+                raise_naming_who_has_it_open(error, context.machine.clients, device.gpu)
         self.forget(context, devices)
 
     def forget(self, context: Context, devices: Sequence[ClaimedComputeInstance]) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TypedDict, TypeVar
 
+from agent.hardware.errors import InUse
 from agent.hardware.ports import DriverFiles
 from agent.hardware.types import GpuInstance, GpuUuid
 from agent.inventory.foreign.rule import foreign_in
@@ -25,7 +26,7 @@ from plugin.kinds.mig_partition.claimed import (
     ClaimedMigPartition,
 )
 from plugin.machine.context import Context
-from plugin.machine.mig.open_gpus import NamingWhoHasItOpen
+from plugin.machine.mig.open_gpus import raise_naming_who_has_it_open
 from plugin.machine.node import NodeSnapshot
 from plugin.machine.parts import Parts
 from plugin.machine.seen import SeenHardware
@@ -96,8 +97,10 @@ class MigKind(PreparableKind[MigPartition, M]):
         machine, left = context.machine, dict[GpuUuid, Sequence[GpuInstance] | None]()
         for device in reversed(devices):
             gpu = device.gpu
-            with NamingWhoHasItOpen(machine.clients, gpu):
+            try:
                 left[gpu] = instances.destroy(machine.gpus, device, left.get(gpu))
+            except InUse as error:
+                raise_naming_who_has_it_open(error, machine.clients, gpu)
         gpus.turn_off_unused_modes(context, left, left)
 
     def forget(self, context: Context, devices: Sequence[M]) -> None:

@@ -6,32 +6,22 @@ shows it. Programs that run on the GPU are not named: they may be those of other
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from agent.hardware.clients.ports import Client, GpuClients
 from agent.hardware.errors import InUse
 from agent.hardware.types import GpuUuid
 from plugin.machine.texts import clients_text
 
 
-class NamingWhoHasItOpen:
-    """A block in whose refusals it is said which programs have the GPU open without running on it."""
-
-    __slots__ = ("_clients", "_gpu")
-
-    def __init__(self, clients: GpuClients, gpu: GpuUuid) -> None:
-        self._clients, self._gpu = clients, gpu
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if not isinstance(error, InUse):
-            return
-        found = _only_open(self._clients, self._gpu)
-        if not found:
-            return
-        verbs = ("has", "runs") if len(found) == 1 else ("have", "run")
-        reason = f"{error.reason}; {clients_text(found)} {verbs[0]} the GPU open and {verbs[1]} nothing on it"
-        raise InUse(error.attempted, error.subject, reason, error.remedy, error.errno) from error
+def raise_naming_who_has_it_open(error: InUse, clients: GpuClients, gpu: GpuUuid) -> NoReturn:
+    """Raise a refusal, and name the programs that have the GPU open without running on it. Raises: InUse."""
+    found = _only_open(clients, gpu)
+    if not found:
+        raise error
+    verbs = ("has", "runs") if len(found) == 1 else ("have", "run")
+    reason = f"{error.reason}; {clients_text(found)} {verbs[0]} the GPU open and {verbs[1]} nothing on it"
+    raise InUse(error.attempted, error.subject, reason, error.remedy, error.errno) from error
 
 
 def _only_open(clients: GpuClients, gpu: GpuUuid) -> list[Client]:
