@@ -27,6 +27,7 @@ _zone: Final = re.compile(r"%.*(?=\])")  # of an IPv6 address: it means somethin
 class Connections:
     """The connections to one API server. Safe between threads.
 
+    Those that wait are closed once nobody has this any more, as after new credentials.
     Shape: ``target`` precedes the path in each request, ``fields`` are headers that each request has.
     """
 
@@ -38,7 +39,7 @@ class Connections:
         self._lock = Lock()
         self._most = configuration.connection_pool_maxsize or 1
         self._idle = deque[Any]()
-        self._ends = finalize(self, _close_all, self._idle)
+        finalize(self, _close_all, self._idle)
         host = _zone.sub("", url.host or "").rstrip(".")
         if url.port not in (None, _PORTS.get(url.scheme or "http")):
             host = f"{host}:{url.port}"

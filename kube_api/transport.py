@@ -145,9 +145,7 @@ class Transport:
             return False  # the server's answer is the better message
         if _authorization(configuration) == refused_identity:
             return False
-        old = self._connections
         self._use(configuration)
-        old.close()
         return True
 
     def _use(self, configuration: Configuration) -> None:
