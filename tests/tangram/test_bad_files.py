@@ -81,7 +81,7 @@ def test_an_odd_file_is_one_message_and_no_traceback(
     assert answer.out == ""
     assert answer.err.startswith(("tangram: ", '{"error": '))
     assert answer.err.count("\n") == 1
-    assert str(tmp_path) in answer.err
+    assert str(tmp_path)[:60] in answer.err  # what is longer than 80 characters is cut
     assert "Traceback" not in answer.err
 
 
