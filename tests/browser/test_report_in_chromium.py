@@ -29,7 +29,7 @@ def test_it_shows_nodes_figures_namespaces_and_pods_that_wait(chromium: Browser,
         expect(page.locator("#figures")).to_contain_text("Memory slices in use41 of 128")
         expect(page.locator("#namespaces tr")).to_have_count(4)
         expect(page.locator("#waiting li.pending")).to_have_count(2)
-        expect(page.locator("#waiting")).to_contain_text("no device matches its class and selectors")
+        expect(page.locator("#waiting")).to_contain_text("vision/infer-9-gpu matches no device")
 
 
 def test_a_node_opens_to_its_pcie_tree_and_every_holder_has_a_name(chromium: Browser, address: str) -> None:

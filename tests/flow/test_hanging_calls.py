@@ -114,7 +114,7 @@ def test_a_deadline_of_the_kubelet_ends_the_wait_before_the_call_ends_with_the_h
         answer = kubelet.dra().NodePrepareResources(request, timeout=36.0)
 
     assert "default/claim-u1" in answer.claims["u2"].error
-    assert 16.0 < clock.ahead_s <= 32.0
+    assert 16.0 < clock.ahead_s < 32.1  # eight ninths of 36 s, and the last look
 
 
 def test_sigterm_ends_a_process_whose_hardware_hangs_within_its_grace(
