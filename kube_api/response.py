@@ -17,7 +17,9 @@ from kube_api.deadline import Deadline, TimedReads
 
 _LONGEST_LINE_BYTES: Final = 64 * 1024  # as http.client
 _MOST_FIELDS: Final = 100  # as http.client
-_status_line: Final = re.compile(rb"HTTP/1\.(\d) (\d\d\d)(?: .*)?").fullmatch
+_status_line: Final = re.compile(rb"HTTP/1\.(\d) ([1-9]\d\d)(?: .*)?").fullmatch
+_field: Final = re.compile(rb"([\w!#$%&'*+\-.^`|~]+):(.*)").fullmatch  # no space may be about the name
+_SPACE: Final = b" \t"
 _length: Final = re.compile(rb"\d{1,18}").fullmatch
 _SWITCHING: Final = HTTPStatus.SWITCHING_PROTOCOLS
 _NO_BODY: Final = (_SWITCHING, HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
@@ -48,11 +50,12 @@ class TimedResponse(HTTPResponse):
         self.chunked = _is_chunked(fields)
         self.chunk_left = None
         self.length = None if self.chunked else _body_length(fields)
+        is_unclear = self.chunked and self.status in _NO_BODY  # some send a body all the same
         if self.status in _NO_BODY:
             self.chunked, self.length = False, 0
         self.is_framed = self.chunked or self.length is not None
         is_last = found[1] == b"0" or b"close" in fields.get(b"connection", b"").lower()
-        self.will_close = is_last or not self.is_framed or self.status == _SWITCHING
+        self.will_close = is_last or is_unclear or not self.is_framed or self.status == _SWITCHING
         self.retry_after = fields.get(b"retry-after", b"").decode("latin-1") or None
 
     def _line(self) -> bytes:
@@ -61,7 +64,10 @@ class TimedResponse(HTTPResponse):
             raise LineTooLong("header line")
         if not line.endswith(b"\n"):
             raise RemoteDisconnected("the server closed the connection before it had answered")
-        return line.rstrip(b"\r\n")
+        line = line[: -2 if line.endswith(b"\r\n") else -1]
+        if b"\r" in line:  # some take it for the end of a line, some do not
+            raise HTTPException(f"the answer has a line end within a line: {line[:100]!r}")
+        return line
 
     def _fields(self) -> Mapping[bytes, bytes]:
         """Return the header fields by name in lower case; equal names are joined, as RFC 9110 says."""
@@ -69,13 +75,13 @@ class TimedResponse(HTTPResponse):
         while line := self._line():
             if (count := count + 1) > _MOST_FIELDS:
                 raise HTTPException(f"the answer has more than {_MOST_FIELDS} headers")
-            if key and line[:1].isspace():  # the line before goes on
-                fields[key] += b" " + line.strip()
+            if key and line[0] in _SPACE:  # the line before goes on
+                fields[key] += b" " + line.strip(_SPACE)
                 continue
-            name, colon, value = line.partition(b":")
-            if not colon:
+            found = _field(line)
+            if found is None:
                 raise HTTPException(f"the answer has a header without a name: {line[:100]!r}")
-            key, value = name.strip().lower(), value.strip()
+            key, value = found[1].lower(), found[2].strip(_SPACE)
             fields[key] = b"%b, %b" % (fields[key], value) if key in fields else value
         return fields
 
@@ -91,7 +97,7 @@ def _body_length(fields: Mapping[bytes, bytes]) -> int | None:
     said = fields.get(b"content-length")
     if said is None:
         return None
-    lengths = {one.strip() for one in said.split(b",")}
+    lengths = {one.strip(_SPACE) for one in said.split(b",")}
     if len(lengths) > 1 or not _length(one := lengths.pop()):
         raise HTTPException(f"the answer has no clear Content-Length: {said[:100]!r}")
     return int(one)
