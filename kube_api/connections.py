@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import select
 from collections import deque
+from contextlib import suppress
 from functools import partial
 from threading import Lock
 from typing import Any, Final
@@ -56,9 +57,9 @@ class Connections:
 
         Shape:  it is connected; a kept one that the server has closed meanwhile is replaced.
         """
-        with self._lock:
-            connection = self._idle.pop() if self._idle else None
-        if connection is None:
+        try:
+            connection = self._idle.pop()  # no look before it: another thread may take the last one meanwhile
+        except IndexError:
             return self._opened(deadline)
         if _has_news(connection.sock):
             connection.close()
@@ -104,5 +105,6 @@ def _has_news(sock: Any) -> bool:
 
 
 def _close_all(connections: deque[Any]) -> None:
-    while connections:
-        connections.pop().close()
+    with suppress(IndexError):  # until there is none: other threads may take some meanwhile
+        while True:
+            connections.pop().close()

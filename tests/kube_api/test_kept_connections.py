@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import socket
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
+from typing import Any
 
 import pytest
 from scripted_api import Cut, Raw, Reply, Request, Script, Stream, document, status
@@ -194,6 +196,32 @@ def test_closing_ends_the_connections_that_wait_and_later_ones_after_their_call(
 
     assert get(api) == "train"
     assert server.hung_up.wait(30)
+
+
+class Raced(deque[Any]):
+    """Connections of which another thread takes the last one, just after this thread has looked."""
+
+    def __bool__(self) -> bool:
+        there = len(self) > 0
+        self.clear()
+        return there
+
+
+@pytest.mark.parametrize("want", [get, KubeApi.close])
+def test_two_threads_that_want_the_last_connection_at_once_both_go_on(
+    connect: Callable[..., KubeApi],
+    server: Script,
+    monkeypatch: pytest.MonkeyPatch,
+    want: Callable[[KubeApi], object],
+) -> None:
+    monkeypatch.setattr("kube_api.connections.deque", Raced)
+    api = connect(f"http://127.0.0.1:{server.server_port}")
+    server.answers(FINE)
+    get(api)
+
+    want(api)
+
+    assert get(api) == "train"
 
 
 def test_a_refused_token_that_is_read_anew_leaves_no_connection_of_the_old_one_waiting(
