@@ -76,8 +76,8 @@ class MetadataFolder:
         """
         # A text, since nearly every claim has no files, and a path costs more than this look.
         own = f"{self.folder}/{_folder_name(ref)}" if ref is not None else None
-        if own is not None and not files.exists(own):
-            return  # its documents are written after the first file, and removed before
+        if own is not None and not self.is_wanted and not files.exists(own):
+            return  # else the next claim of the name may have ended before and taken the files of both
         prefix = self._prefix(uid)
         for listed in files.names(self.cdi_folder):
             name = (files.original_name(listed) or listed) if prefix in listed else ""

@@ -144,6 +144,16 @@ def test_the_late_end_of_a_claim_leaves_the_files_of_the_next_one_of_its_name(fo
     assert everything(folder) == ["metadata.json", f"tangram.dev_metadata_{UID}_gpu.json"]
 
 
+def test_a_claim_that_ends_after_the_next_one_of_its_name_leaves_nothing(folder: MetadataFolder) -> None:
+    folder.ensure(REF, ClaimUid("old"), [file()])
+    folder.ensure(REF, UID, [file()])
+
+    folder.remove(REF, UID)
+    folder.remove(REF, ClaimUid("old"))
+
+    assert everything(folder) == []
+
+
 def test_a_claim_of_which_only_the_uid_is_known_is_removed_too(folder: MetadataFolder) -> None:
     folder.ensure(REF, UID, [file()])
     folder.document(UID, "gpu").unlink()
