@@ -18,6 +18,7 @@ from typing import Final
 from plugin.base.errors import StorageFailed
 
 _TEMPORARY: Final = ".tmp"
+_PIECE_BYTES: Final = 64 * 1024
 _PASSING: Final = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EAGAIN}
 
 
@@ -190,9 +191,12 @@ def _write(descriptor: int, data: bytes) -> None:
 
 
 def _read(descriptor: int, size: int) -> bytes:
-    """Read to the end. Units: ``size`` bytes that are expected; the file may have grown since."""
-    pieces = []
-    while piece := os.read(descriptor, size + 1):
+    """Read to the end. Units: ``size`` bytes that are expected; the file may have grown since.
+
+    Files of the kernel say 0 and have more.
+    """
+    pieces, most = [], size + 1 if size else _PIECE_BYTES
+    while piece := os.read(descriptor, most):
         pieces.append(piece)
         if len(piece) == size:  # the usual end: a shorter answer than what was asked for
             break

@@ -87,6 +87,25 @@ def test_where_nothing_can_be_removed_what_is_not_there_counts_as_removed_and_wh
         files.remove(path)
 
 
+def test_a_file_of_the_kernel_that_says_no_size_is_read_in_few_pieces(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pieces: list[bytes] = []
+    read = os.read
+
+    def counted(descriptor: int, most: int) -> bytes:
+        pieces.append(read(descriptor, most))
+        return pieces[-1]
+
+    monkeypatch.setattr(os, "read", counted)
+
+    found = files.read(Path("/proc/self/status"))
+
+    assert found == b"".join(pieces)
+    assert found.startswith(b"Name:")
+    assert len(pieces) < 10
+
+
 def test_a_missing_file_or_folder_reads_as_nothing(tmp_path: Path) -> None:
     assert files.read(tmp_path / "missing") is None
     assert files.names(tmp_path / "missing") == ()
