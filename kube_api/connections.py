@@ -11,6 +11,7 @@ import select
 from collections import deque
 from contextlib import suppress
 from functools import partial
+from ssl import SSLSocket
 from threading import Lock
 from typing import Any, Final
 from weakref import finalize
@@ -98,10 +99,11 @@ class Connections:
 
 
 def _has_news(sock: Any) -> bool:
-    """Whether there is something to read: before a question that can only be the connection's end."""
+    """Whether there is something to read before a question: the end, or what nobody asked for."""
     poll = select.poll()
     poll.register(sock, select.POLLIN)
-    return bool(poll.poll(0))
+    is_decrypted = isinstance(sock, SSLSocket) and sock.pending() > 0  # and so read already
+    return is_decrypted or bool(poll.poll(0))
 
 
 def _close_all(connections: deque[Any]) -> None:

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -125,6 +126,20 @@ def test_an_answer_that_was_not_read_to_its_end_takes_its_connection_with_it(
 
     assert get(api) == "train"
     assert connections(server) == 2
+
+
+@pytest.mark.parametrize("more", [b"x" * 12_000, b" " * 9_000 + 9 * WHOLE])
+def test_what_nobody_asked_for_is_no_answer_to_the_next_call(
+    connect: Callable[..., KubeApi], secure_server: Script, certificate: Path, more: bytes
+) -> None:
+    authority = {"certificate-authority": str(certificate / "tls.crt")}
+    api = connect(f"https://127.0.0.1:{secure_server.server_port}", authority, attempts=1)
+    secure_server.answers(Raw(WHOLE + more), FINE)
+
+    assert api.raw_get("/readyz") == "{}"
+
+    assert get(api) == "train"
+    assert connections(secure_server) == 2
 
 
 def test_a_watch_that_its_server_ends_leaves_its_connection_to_the_next_one(
