@@ -125,7 +125,7 @@ class Side:
 
 
 def measure_round(sides: Sequence[Side], turns: int) -> None:
-    """Make the calls of a round: who is first changes from turn to turn; the first turns do not count."""
+    """Make the calls of a round. The sides take turns to be first; the first turns are a warm-up."""
     for turn in range(-_WARM_UP, turns):
         order = sides if turn % 2 else sides[::-1]
         for what in CALLS:

@@ -78,7 +78,7 @@ class Connections:
             connection.close()
 
     def close(self) -> None:
-        """Close the connections that wait, and those in use once they are given back."""
+        """Close the connections that are not in use; one that is in use is closed when it is given back."""
         with self._lock:
             self._most = 0
         _close_all(self._idle)

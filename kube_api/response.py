@@ -1,4 +1,4 @@
-"""The answers of http.client, with a deadline and a head that is read with care.
+"""The answers of http.client, with a deadline, and with stricter rules for status line and headers.
 
 http.client reads a head with the parser for mail, which takes longer than all else of a call and finds no
 fault with what breaks off. Here a head is whole or an error, and so is what it says of the body's length.

@@ -74,7 +74,7 @@ class Transport:
         return Stream(call, exchange, limits.longest_line_bytes)
 
     def close(self) -> None:
-        """Close the connections that wait, and those in use once they are done."""
+        """Close the connections that are not in use; one that is in use is closed after its answer."""
         self._connections.close()
 
     def _open(self, call: Call, deadline: Deadline) -> Exchange:
@@ -108,7 +108,10 @@ class Transport:
         return exchange
 
     def _head(self, call: Call, identity: str, connections: Connections) -> bytes:
-        """Return the request line and the headers. Raises: ValueError where one would become two."""
+        """Return the request line and the headers.
+
+        Raises: ValueError for characters by which a server would read more headers or requests than these.
+        """
         target = f"{connections.target}{call.path}"
         if call.query:
             target = f"{target}?{urlencode(call.query)}"

@@ -35,7 +35,7 @@ _SAID: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A question, and who is asked.
+    """A question about a claim, and the allocator that answers it.
 
     Shape: ``policy`` is that of the allocator; ``note`` says who allocates where, empty where only
            kube-scheduler does; ``value`` is the same for programs.

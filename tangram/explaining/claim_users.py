@@ -1,4 +1,4 @@
-"""Which pods of a cluster wait with a claim: they say who gives it devices.
+"""The pods of a cluster that wait with a claim. They decide which allocator gives it devices.
 
 Takes a cluster and the name of a claim; returns the pods without a node that use it.
 """

@@ -27,7 +27,7 @@ class StepTimes:
     def locked(
         self, method: str, targets: Iterable[LockTarget], purpose: str, budget: Budget | None
     ) -> HeldTargets:
-        """Hold the locks of lock targets for a ``with`` block; the wait for them is a step.
+        """Hold the locks of hardware for a ``with`` block, and measure how long they were waited for.
 
         Raises: LockTimeout, HardwareHangs, StorageFailed.
         """
