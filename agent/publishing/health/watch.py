@@ -6,6 +6,7 @@ Neither ends by a failure. A GPU is read at once when it has an event, all of th
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from threading import Condition, Event
@@ -58,13 +59,16 @@ class HealthWatch:
         sources: HealthSources,
         kept: KeptHealth,
         wait: Callable[[Condition, float], object] = Condition.wait,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._sources = sources
         self._kept = kept
         self._wait = wait
+        self._clock = clock
         self._wake = Condition()
         self._urgent: set[GpuUuid] = set()
         self._is_all_urgent = True
+        self._all_due = 0.0  # by the clock, once all have been read
         self._turn = 0
         self._are_nics_urgent = False
         self._strange: set[int | None] = set()
@@ -103,13 +107,18 @@ class HealthWatch:
             gap_s = _READING_GAP_S if has_rested else min(2 * gap_s, _LONGEST_GAP_S)
 
     def _rest(self, ended: Event) -> bool:
-        """Wait for something urgent; return whether nothing was yet. All devices are due if nothing comes."""
+        """Wait for something urgent, or until all devices are due; return whether neither was so yet.
+
+        What is urgent meanwhile does not put off the reading of all devices: on a busy node the kernel
+        always has something to say of its networks.
+        """
         with self._wake:
-            has_rested = not self._is_urgent and not ended.is_set()
+            left_s = self._all_due - self._clock()
+            has_rested = left_s > 0 and not self._is_urgent and not ended.is_set()
             if has_rested:
-                self._wait(self._wake, _PERIOD_S)
+                self._wait(self._wake, left_s)
         with self._wake:
-            self._is_all_urgent |= not (self._is_urgent or ended.is_set())
+            self._is_all_urgent |= self._clock() >= self._all_due and not ended.is_set()
         return has_rested
 
     @property
@@ -165,6 +174,8 @@ class HealthWatch:
             is_full, urgent = self._is_all_urgent, set(self._urgent)
             are_nics_wanted = is_full or self._are_nics_urgent
             self._is_all_urgent, self._are_nics_urgent, self._urgent = False, False, set()
+            if is_full:
+                self._all_due = self._clock() + _PERIOD_S
         known, away = self._kept.state.gpus, self._kept.facts.given_away
         gpus = (gpu for gpu, memory in known.items() if memory.bdf not in away)
         return tuple(gpu for gpu in gpus if is_full or gpu in urgent), (

@@ -63,13 +63,16 @@ class Site:
         self.devices = Devices()
         self.turns = 1
         sources = HealthSources(Events(self.ended, *script), self.devices, self.devices)
-        self.watch = HealthWatch(sources, self.kept, self._wait)
+        self.now = 0.0
+        self.watch = HealthWatch(sources, self.kept, self._wait, lambda: self.now)
         self.read()
         self.first, self.devices.asked, self.devices.answers = self.devices.asked, [], answers
 
-    def _wait(self, _wake, _longest_s):
+    def _wait(self, _wake, longest_s):
         self.turns -= 1
-        if not self.turns:
+        if self.turns:
+            self.now += longest_s
+        else:
             self.ended.set()
 
     def read(self):
@@ -146,6 +149,31 @@ def test_the_kernels_news_of_networks_reads_the_nics_alone(tmp_path):
     site.watch.hasten_nics()
     site.read()
     assert site.devices.asked == [NIC]
+
+
+class BusyNode(threading.Event):
+    """Says something of networks after each reading, so many seconds apart."""
+
+    def __init__(self, site, readings, apart_s):
+        super().__init__()
+        self._site, self._left, self._apart_s = site, readings, apart_s
+
+    def wait(self, timeout=None):
+        self._left -= 1
+        if not self._left:
+            self.set()
+        self._site.now += self._apart_s
+        self._site.watch.hasten_nics()
+        return self.is_set()
+
+
+def test_gpus_are_read_every_ten_seconds_also_where_the_kernel_always_has_news_of_networks(tmp_path):
+    """Each reading of the NICs began the ten seconds anew: a GPU that was reset stayed lost for so long."""
+    site = Site(tmp_path)
+    site.watch.hasten_nics()
+    site.watch.read(BusyNode(site, readings=25, apart_s=2.0))
+    assert site.devices.asked.count(A) == 4
+    assert site.devices.asked.count(NIC) == 25
 
 
 def test_gpus_whose_events_do_not_come_are_noted(tmp_path):
