@@ -129,6 +129,7 @@ def test_a_server_that_hangs_is_given_up(connect: Callable[..., KubeApi], server
     with pytest.raises(Unavailable, match="cannot get Node a: the server sent nothing for too long"):
         api.get(NODES, "a")
 
+    assert server.have_come(2)
     assert len(server.requests) == 2
 
 

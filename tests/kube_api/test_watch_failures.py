@@ -119,7 +119,7 @@ def test_a_server_that_ends_every_watch_at_once_is_not_asked_without_pause(
 def test_a_connection_that_says_nothing_is_given_up(server: Script, watching: Watching) -> None:
     server.answers(listing(10), Stream((bookmark(11),), "hang"), Stream((line("ADDED", "a", 12),), "hang"))
 
-    changes = list(islice(watching(watch_idle_s=0.1), 3))
+    changes = list(islice(watching(watch_idle_s=0.5), 3))
 
     assert [type(change) for change in changes] == [Synced, Disconnected, Upserted]
     assert "sent nothing for too long" in str(changes[1])
@@ -129,7 +129,7 @@ def test_a_connection_that_says_nothing_is_given_up(server: Script, watching: Wa
 def test_a_server_that_never_answers_the_watch_is_given_up(server: Script, watching: Watching) -> None:
     server.answers(listing(10), Hang(), Stream((line("ADDED", "a", 12),), "hang"))
 
-    changes = list(islice(watching(read_timeout_s=0.1), 3))
+    changes = list(islice(watching(read_timeout_s=0.5), 3))
 
     assert [type(change) for change in changes] == [Synced, Disconnected, Upserted]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Event, Lock, Thread
+from threading import Condition, Event, Thread
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -91,17 +91,23 @@ class Script(ThreadingHTTPServer):
         self.asked = Event()
         self.hung_up = Event()
         self._answers: list[Answer] = [Reply()]
-        self._lock = Lock()
+        self._came = Condition()
 
     def answers(self, *answers: Answer) -> None:
         self._answers = list(answers)
 
     def next(self, request: Request) -> Answer:
-        with self._lock:
+        with self._came:
             self.requests.append(request)
+            self._came.notify_all()
             answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         self.asked.set()
         return answer
+
+    def have_come(self, count: int) -> bool:
+        """Whether so many requests come within 10 s: a client that gives up may be faster than this server."""
+        with self._came:
+            return self._came.wait_for(lambda: len(self.requests) >= count, 10.0)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Clients that go away are what these tests are about."""
