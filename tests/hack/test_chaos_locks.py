@@ -256,13 +256,30 @@ def test_a_container_that_runs_while_the_runtime_calls_it_created_is_forgotten(t
     (proc / "4/exe").unlink()
     (proc / "uptime").write_text("100.00 1.00")
     for name, pid in (("one", 1), ("two", 0)):
-        file = runtime / "io.containerd.grpc.v1.cri/containers" / name / "status"
-        file.parent.mkdir(parents=True)
-        file.write_text(json.dumps({"Pid": pid, "StartedAt": pid, "FinishedAt": 0}))
+        known(runtime, name, pid)
 
     (found,) = forgotten(proc, runtime)
 
     assert (found.pid, found.pod, found.age_s) == (2, "lost", 90.0)
+
+
+def test_a_container_is_forgotten_as_soon_as_another_one_of_its_pod_runs(tmp_path: Path) -> None:
+    """The sandbox may go within seconds: the first one told then that its hardware was gone."""
+    proc, runtime = tmp_path / "proc", tmp_path / "containerd"
+    for pid, pod, started_s in ((1, "p", 97), (2, "p", 99), (3, "next", 99), (4, "q", 98), (5, "q", 99)):
+        process(proc, pid, pod, started_s)
+    (proc / "uptime").write_text("100.00 1.00")
+    for pid in (2, 4):  # 5 is younger than the one that is known: it begins just now
+        known(runtime, str(pid), pid)
+
+    assert [one.pid for one in forgotten(proc, runtime)] == [1]
+
+
+def known(runtime: Path, name: str, pid: int) -> None:
+    """Write what containerd keeps of a container."""
+    file = runtime / "io.containerd.grpc.v1.cri/containers" / name / "status"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({"Pid": pid, "StartedAt": pid, "FinishedAt": 0}))
 
 
 @pytest.mark.parametrize("is_forgotten", [True, False])

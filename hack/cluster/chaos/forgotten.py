@@ -12,6 +12,7 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +34,24 @@ class Container:
 
 
 def forgotten(proc: Path, runtime: Path) -> list[Container]:
-    """Return the containers of the campaign that have run for a while, which the runtime does not know."""
-    running = [one for one in _running(proc) if one.age_s > _LONG_S]
+    """Return the containers of the campaign that the runtime does not know.
+
+    Shape: those that have run for a while, or beside which a younger one of their pod runs that it knows.
+    """
+    running = list(_running(proc))
     known = set(_known(runtime))
+    youngest: dict[str, float] = {}
+    for one in running:
+        if one.pid in known:
+            youngest[one.pod] = min(one.age_s, youngest.get(one.pod, inf))
     # One that ended meanwhile was known, and is not any more.
-    return [one for one in running if one.pid not in known and (proc / str(one.pid) / "exe").is_symlink()]
+    return [
+        one
+        for one in running
+        if one.pid not in known
+        and one.age_s > min(_LONG_S, youngest.get(one.pod, inf))
+        and (proc / str(one.pid) / "exe").is_symlink()
+    ]
 
 
 def _running(proc: Path) -> Iterator[Container]:

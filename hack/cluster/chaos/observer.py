@@ -43,16 +43,16 @@ class Observer:
 
     def look(self) -> None:
         """Read what containers have written; now and then look at everything else too."""
+        for one in self._node.forgotten():  # some live for a second only, and are over when they are told of
+            if one.pod not in self._forgotten:
+                self._say(f"the runtime has forgotten process {one.pid} of pod {one.pod}")
+            self._forgotten |= dict.fromkeys((one.pod, one.owner), one)
         for event in self._node.new_events():
             self._take(event)
         now = time.monotonic()
         if now - self._looked < _LOOK_S:
             return
         self._looked = now
-        for one in self._node.forgotten():
-            if one.pod not in self._forgotten:
-                self._say(f"the runtime has forgotten process {one.pid} of pod {one.pod}")
-            self._forgotten |= dict.fromkeys((one.pod, one.owner), one)
         self._report.most_held = max(self._report.most_held, len(self._node.locked()))
         for name in self._node.tracebacks():
             self._problem(f"there is a traceback in {name}")
