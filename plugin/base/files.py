@@ -20,6 +20,7 @@ from plugin.base.errors import StorageFailed
 _TEMPORARY: Final = ".tmp"
 _PIECE_BYTES: Final = 64 * 1024
 _PASSING: Final = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EAGAIN}
+_MOVES_IT: Final = "the operator moves it away; then it is retried"
 
 
 @lru_cache(maxsize=64)
@@ -43,6 +44,7 @@ def original_name(temporary: str) -> str | None:
 def replace(path: Path, data: bytes, mode: int, *, synced: bool) -> None:
     """Write a file in one step. Two writers of one path must exclude each other.
 
+    An empty folder in its place is removed.
     Shape: ``synced`` whether the file survives a power cut once this returns. A power cut before that may
            leave an empty file: content and name are synced together, which takes half as long as in turn.
     Raises: StorageFailed; the file then has its old content, or the new one if only the sync failed.
@@ -61,7 +63,9 @@ def replace(path: Path, data: bytes, mode: int, *, synced: bool) -> None:
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise StorageFailed("write", str(path), _reason(error)) from error
+        if not _has_made_room(error, temporary, path):
+            raise StorageFailed("write", str(path), _reason(error)) from error
+        replace(path, data, mode, synced=synced)
 
 
 def append(path: Path, data: bytes, mode: int) -> int:
@@ -93,7 +97,7 @@ def shorten(path: Path, length: int) -> None:
 def remove(path: Path) -> bool:
     """Remove a file and its temporary file; return whether there was a file.
 
-    After a power cut it may exist again. Raises: StorageFailed.
+    An empty folder in its place is removed, too. After a power cut it may exist again. Raises: StorageFailed.
     """
     folder, _, name = os.fspath(path).rpartition("/")
     try:
@@ -103,9 +107,11 @@ def remove(path: Path) -> bool:
         raise StorageFailed("remove", str(path), _reason(error)) from error
 
 
-def read(path: Path) -> bytes | None:
+def read(path: Path | str, unreadable: bytes | None = None) -> bytes | None:
     """Return a file's bytes, None where it does not exist.
 
+    Shape: ``unreadable`` is returned for a file that cannot be read. Without it that is an error, and what
+           says nothing of the file, as too many open files, is one in any case.
     Raises: StorageFailed, also for what is no regular file: opening a pipe does not wait for its writer.
     """
     try:
@@ -113,14 +119,14 @@ def read(path: Path) -> bytes | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise StorageFailed("read", str(path), _reason(error)) from error
+        return _unread(path, error, unreadable)
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise StorageFailed("read", str(path), "it is no regular file")
+            raise OSError("it is no regular file")
         return _read(descriptor, found.st_size)
     except OSError as error:
-        raise StorageFailed("read", str(path), _reason(error)) from error
+        return _unread(path, error, unreadable)
     finally:
         os.close(descriptor)
 
@@ -151,11 +157,13 @@ def identity(path: Path) -> tuple[int, ...] | None:
 
 
 def move(path: Path, target: Path) -> None:
-    """Rename a file within its folder. Raises: StorageFailed."""
+    """Rename a file within its folder. An empty folder in its new place is removed. Raises: StorageFailed."""
     try:
         path.replace(target)
     except OSError as error:
-        raise StorageFailed("rename", str(path), _reason(error)) from error
+        if not _has_made_room(error, target):
+            raise StorageFailed("rename", str(path), _reason(error)) from error
+        move(path, target)
 
 
 def names(folder: Path | str) -> tuple[str, ...]:
@@ -204,17 +212,38 @@ def _read(descriptor: int, size: int) -> bytes:
 
 
 def _unlink(path: str | Path) -> bool:
-    """Unlink a file; return whether there was one."""
+    """Unlink a file; return whether there was one, or an empty folder in its place."""
     try:
         os.unlink(path)
         return True
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError as error:
+        if _has_made_room(error, path):
+            return True
         # A read-only file system refuses even where there is no file: then nothing is left to do.
         if error.errno == errno.EROFS and not os.path.lexists(path):
             return False
         raise
+
+
+def _has_made_room(error: OSError, *paths: Path | str) -> bool:
+    """Whether a call failed as an empty folder was in the place of one of the files; it is removed then.
+
+    Raises: StorageFailed where the folder cannot be removed, as one with content.
+    """
+    if error.errno not in {errno.EISDIR, errno.ENOTEMPTY, errno.EEXIST}:
+        return False
+    found = [path for path in paths if os.path.isdir(path) and not os.path.islink(path)]
+    for folder in found:
+        try:
+            os.rmdir(folder)
+        except OSError as refusal:
+            if refusal.errno not in {errno.ENOTEMPTY, errno.EEXIST}:
+                raise StorageFailed("remove", f"folder {folder}", _reason(refusal)) from refusal
+            reason = "it is in the place of a file of this driver and is not empty"
+            raise StorageFailed("remove", f"folder {folder}", reason, _MOVES_IT) from refusal
+    return bool(found)
 
 
 def _opened(path: str, mode: int, flags: int) -> int:
@@ -233,6 +262,12 @@ def _sync_folder(folder: str) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _unread(path: Path | str, error: OSError, unreadable: bytes | None) -> bytes:
+    if unreadable is None or error.errno in _PASSING:
+        raise StorageFailed("read", str(path), _reason(error)) from error
+    return unreadable
 
 
 def _reason(error: OSError) -> str:

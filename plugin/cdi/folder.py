@@ -25,6 +25,7 @@ from scheduler_core.model.device import DeviceName
 
 _MODE: Final = 0o644
 _SUFFIX: Final = ".json"
+_UNREADABLE: Final = b""  # no document is empty
 
 
 class _Edits(msgspec.Struct, rename="camel"):
@@ -57,10 +58,11 @@ class CdiFolder:
     def ensure(self, uid: ClaimUid, content: bytes) -> str:
         """Write a claim's document unless the file has this content already, and read it back.
 
-        Returns its checksum. Raises: StorageFailed; NotReady where the file has other content afterwards.
+        Here and below a file that cannot be read has other content. Returns the checksum of the document.
+        Raises: StorageFailed; NotReady where the file has other content afterwards.
         """
         path = self.path(uid)
-        if files.read(path) != content:
+        if files.read(path, _UNREADABLE) != content:
             self._write(path, content)
         return checksum(content)
 
@@ -71,7 +73,7 @@ class CdiFolder:
         was written for the same devices, None where it is not known.
         Raises: StorageFailed; NotReady.
         """
-        on_disk, wanted = files.read(self.path(uid)), encode(document)
+        on_disk, wanted = files.read(self.path(uid), _UNREADABLE), encode(document)
         if on_disk is not None and (on_disk == wanted or may_stay(on_disk, document, exists, recorded)):
             return checksum(on_disk)
         return self.ensure(uid, wanted)
@@ -86,7 +88,7 @@ class CdiFolder:
         ``recorded`` as for ``keep``. Raises: StorageFailed; NotReady.
         """
         path, wanted = self.path(uid), encode(document)
-        on_disk = files.read(path)
+        on_disk = files.read(path, _UNREADABLE)
         if on_disk == wanted or (on_disk is not None and may_stay(on_disk, document, exists, recorded)):
             return None
         is_good = known is not None and may_stay(known, document, exists, recorded)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -25,6 +25,10 @@ from scheduler_core.model.names import is_pool
 _MODE: Final = 0o644
 _NAME: Final = "metadata.json"
 _LONGEST_NAME: Final = 255
+_UNREADABLE: Final = b""  # no file is empty
+
+Tell = Callable[[str, str], None]
+"""Tells that something is wrong: of which thing, and a sentence."""
 
 
 class _Names(msgspec.Struct):
@@ -54,25 +58,27 @@ class MetadataFolder:
     def ensure(self, ref: ClaimRef, uid: ClaimUid, found: Iterable[RequestFile]) -> None:
         """Write the files of a claim and their documents, unless they say the same already.
 
+        One that cannot be read says something else.
         Raises: StorageFailed; ClaimUnusable where a name cannot name a file.
         """
         for file in found:
             _refuse_unusable(ref, file.request)
             path = self.path(ref, file.request)
-            data = files.read(path)
+            data = files.read(path, _UNREADABLE)
             known = _names_in(data)
             generation = known.generation if known is not None and known.uid == uid else 0
             if data != encode(ref, uid, file, generation):
                 files.replace(path, encode(ref, uid, file, generation + 1), _MODE, synced=False)
             document = self.document(uid, file.request)
             wanted = mount_document(self.driver, ref, uid, file, str(path))
-            if files.read(document) != wanted:
+            if files.read(document, _UNREADABLE) != wanted:
                 files.replace(document, wanted, _MODE, synced=False)
 
     def remove(self, ref: ClaimRef | None, uid: ClaimUid) -> None:
         """Remove the documents of a claim and its files. Shape: ``ref`` None where it is not known.
 
-        The files of a later claim of the same name stay. Raises: StorageFailed.
+        The files of a later claim of the same name stay; one that cannot be read is nobody's. Raises:
+        StorageFailed.
         """
         # A text, since nearly every claim has no files, and a path costs more than this look.
         own = f"{self.folder}/{_folder_name(ref)}" if ref is not None else None
@@ -84,19 +90,23 @@ class MetadataFolder:
             if name.startswith(prefix):
                 files.remove(self.cdi_folder / name)
         if own is None:
-            folders = [folder for folder in self._all_claims() if _owners(folder) == {uid}]
+            folders = [folder for folder in self._all_claims(_nobody) if _owners(folder) - {None} == {uid}]
         else:
             folders = [Path(own)] if _owners(own) <= {uid, None} else []
         for folder in folders:
             _remove_folder(folder)
 
-    def claims(self) -> frozenset[ClaimUid]:
-        """Return the claims that have a document or files, whole or half-written. Raises: StorageFailed."""
+    def claims(self, tell: Tell) -> frozenset[ClaimUid]:
+        """Return the claims that have a document or files, whole or half-written.
+
+        Files that cannot be read are told and have no known owner. Raises: StorageFailed where the documents
+        cannot be listed, or for what says nothing of the files.
+        """
         start = f"{self.driver}_metadata_"
         names = (files.original_name(name) or name for name in files.names(self.cdi_folder))
         mounted = (name.removeprefix(start).partition("_")[0] for name in names if name.startswith(start))
-        owners = (owner for folder in self._all_claims() for owner in _owners(folder) if owner is not None)
-        return frozenset(ClaimUid(uid) for uid in (*mounted, *owners) if is_uid(uid))
+        owners = (owner for folder in self._all_claims(tell) for owner in _owners(folder, tell))
+        return frozenset(ClaimUid(uid) for uid in (*mounted, *owners) if uid is not None and is_uid(uid))
 
     def path(self, ref: ClaimRef, request: str) -> Path:
         """Return the path of a request's file."""
@@ -112,8 +122,12 @@ class MetadataFolder:
     def _of_claim(self, ref: ClaimRef) -> Path:
         return self.folder / _folder_name(ref)
 
-    def _all_claims(self) -> list[Path]:
-        return [self.folder / name for name in files.names(self.folder)]
+    def _all_claims(self, tell: Tell) -> list[Path]:
+        try:
+            return [self.folder / name for name in files.names(self.folder)]
+        except StorageFailed as error:
+            _tell_unknown(error, tell)
+            return []
 
 
 def _folder_name(ref: ClaimRef) -> str:
@@ -129,10 +143,36 @@ def _refuse_unusable(ref: ClaimRef, request: str) -> None:
             raise ClaimUnusable("write the metadata of", f"claim {ref}", reason)
 
 
-def _owners(folder: Path | str) -> set[str | None]:
-    """Return the UIDs in a claim's files, None for a file that cannot be read."""
-    found = (_names_in(files.read(Path(folder, request, _NAME))) for request in files.names(folder))
-    return {None if names is None else names.uid for names in found}
+def _nobody(thing: str, text: str) -> None:
+    """Tell nobody: what cannot be read is removed, or was told by a look."""
+
+
+def _owners(folder: Path | str, tell: Tell = _nobody) -> set[str | None]:
+    """Return the UIDs in a claim's files, None for a file that cannot be read, and for files not listed.
+
+    Raises: StorageFailed for what says nothing of the files.
+    """
+    found: set[str | None] = set()
+    requests: Sequence[str] = ()
+    try:
+        requests = files.names(folder)
+    except StorageFailed as error:
+        _tell_unknown(error, tell)
+        found.add(None)
+    for request in requests:
+        names = None
+        try:
+            names = _names_in(files.read(f"{folder}/{request}/{_NAME}"))
+        except StorageFailed as error:
+            _tell_unknown(error, tell)
+        found.add(None if names is None else names.uid)
+    return found
+
+
+def _tell_unknown(error: StorageFailed, tell: Tell) -> None:
+    if files.is_passing(error):
+        raise error
+    tell(f"owner of {error.subject}", f"for which claim {error.subject} was written is unknown: {error}")
 
 
 def _names_in(data: bytes | None) -> _Names | None:
@@ -145,9 +185,13 @@ def _names_in(data: bytes | None) -> _Names | None:
 
 
 def _remove_folder(folder: Path) -> None:
+    """Remove a claim's folder, or what has its name. One that cannot be looked at is left to a later look."""
     try:
         shutil.rmtree(folder)
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         return
     except OSError as error:
-        raise StorageFailed("remove", str(folder), error.strerror or str(error)) from error
+        if folder.is_symlink() or folder.is_file():
+            files.remove(folder)
+        elif files.exists(folder):
+            raise StorageFailed("remove", str(folder), error.strerror or str(error)) from error

@@ -240,7 +240,7 @@ class Driver:
 
         A repair that fails is logged and left to the next look: it never stops the start.
         """
-        found = repair_at_start(self._repairer, self._kept, self.metrics)
+        found = repair_at_start(self._repairer, self._kept, self.sight.errors, self.metrics)
         self.care.look_after()
         self.policy.look_after()
         self.mode_care.look_after()

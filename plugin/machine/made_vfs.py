@@ -15,6 +15,7 @@ import msgspec
 
 from agent.hardware.types import Bdf
 from plugin.base import files
+from plugin.base.errors import StorageFailed
 
 _SUFFIX: Final = ".json"
 _MODE: Final = 0o600
@@ -51,12 +52,14 @@ class MadeVfStore:
 
         A file that cannot be read counts as none: then the VFs stay.
         """
-        data = files.read(self._path(nic))
-        if not data:
-            return None
         try:
+            data = files.read(self._path(nic))
+            if not data:
+                return None
             found = _FILES.decode(data)
-        except msgspec.MsgspecError as problem:
+        except (msgspec.MsgspecError, UnicodeDecodeError, StorageFailed) as problem:
+            if isinstance(problem, StorageFailed) and files.is_passing(problem):
+                raise
             _log.error("NIC %s: whose VFs it has is unknown, so they stay: %s", nic, problem)
             return None
         return found if found.boot_id == boot_id else None

@@ -14,7 +14,7 @@ from plugin.base.errors import PluginError
 from plugin.base.metrics import Metrics
 from plugin.claim.reconciling.repairer import Repairer
 from plugin.claim.reconciling.repairs import Keep, Repair, ReportForeign, repairs
-from plugin.claim.reconciling.told import ToldKept
+from plugin.claim.reconciling.told import ToldKept, ToldOnce
 from plugin.machine.lock_target import GPU, LockTarget
 from plugin.machine.node import NodeSnapshot
 from plugin.machine.texts import gpu_text
@@ -22,13 +22,19 @@ from plugin.machine.texts import gpu_text
 _log = logging.getLogger(__name__)
 
 
-def repair_at_start(repairer: Repairer, kept: ToldKept, metrics: Metrics) -> tuple[Repair, ...]:
-    """Repair, count and return what was due. Raises: HardwareError, StorageFailed: nothing can be read."""
+def repair_at_start(
+    repairer: Repairer, kept: ToldKept, errors: ToldOnce, metrics: Metrics
+) -> tuple[Repair, ...]:
+    """Repair, count and return what was due. Shape: ``kept`` and ``errors`` are those of the looks.
+
+    Raises: HardwareError, StorageFailed: nothing can be read.
+    """
     steps, store = repairer.steps, repairer.steps.store
     boot_id = steps.machine.boot.boot_id()
     snapshot = steps.node.read_for_repairs()
     foreign = partial(steps.setup.foreign, snapshot)
-    documents = steps.cdi.claims() | steps.metadata.claims()
+    documents = steps.cdi.claims() | steps.metadata.claims(errors.tell)
+    errors.end_look()
     census = store.census()
     found = repairs(census, foreign, documents, boot_id)
     staying = {repair.uid for repair in found if isinstance(repair, Keep)}

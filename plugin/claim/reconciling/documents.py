@@ -10,6 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from plugin.base import files
+from plugin.base.errors import StorageFailed
 from plugin.cdi.document import Document
 from plugin.cdi.folder import CdiFolder
 from plugin.cdi.standing import Exists
@@ -30,12 +31,17 @@ class KnownDocuments:
     _known: dict[ClaimUid, _Known] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def is_altered(self, uid: ClaimUid) -> bool:
-        """Whether a claim's document is missing, or not the file that was found right.
+        """Whether a claim's document is missing, or cannot be seen to be the file that was found right.
 
-        Raises: StorageFailed.
+        Raises: StorageFailed for what says nothing of the file.
         """
         known = self._known.get(uid)
-        return known is None or files.identity(self.cdi.path(uid)) != known.identity
+        try:
+            return known is None or files.identity(self.cdi.path(uid)) != known.identity
+        except StorageFailed as error:
+            if files.is_passing(error):
+                raise
+            return True
 
     def restore(self, uid: ClaimUid, document: Document, exists: Exists, recorded: str | None) -> str | None:
         """Write a claim's document again unless the present one may stay.

@@ -63,7 +63,7 @@ class Sight:
         for gone in self.missing.by_claim.keys() - uids:
             self.missing.forget(gone)
         return Seen(
-            documents=self._steps.cdi.claims() | self._steps.metadata.claims(),
+            documents=self._steps.cdi.claims() | self._steps.metadata.claims(self.errors.tell),
             altered=frozenset(uid for uid in uids if self.documents.is_altered(uid)),
             missing=self._missing(prepared, is_wanted),
             told=self.missing.by_claim,

@@ -62,12 +62,20 @@ class VfKeeper:
         A NIC that cannot be read is left to the next start.
         """
         try:
-            for pf in self.made.nics():
-                with self._locked(pf, "check its VFs"):
-                    if self._supply().made(pf) is None:
-                        self.made.remove(pf)
-        except (PluginError, HardwareError) as error:
+            nics = self.made.nics()
+        except PluginError as error:
             _log.error("which VFs were made is not checked: %s", error)
+            return
+        for pf in nics:
+            try:
+                self._forget_if_gone(pf)
+            except (PluginError, HardwareError) as error:
+                _log.error("NIC %s: whether its VFs were made is not checked: %s", pf, error)
+
+    def _forget_if_gone(self, pf: Bdf) -> None:
+        with self._locked(pf, "check its VFs"):
+            if self._supply().made(pf) is None:
+                self.made.remove(pf)
 
     def _nics(self, rules: VfRules) -> dict[Bdf, VfRule]:
         found = (one for one in self.machine.pci.nics() if isinstance(one, PhysicalFunction))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from unreadable_files import UNREADABLE
 
 from plugin.base import files
 from plugin.base.errors import StorageFailed
@@ -128,3 +130,78 @@ def test_a_link_in_the_place_of_the_temporary_file_is_never_followed(tmp_path: P
         files.replace(tmp_path / "file", b"data", 0o600, synced=True)
 
     assert victim.read_bytes() == b"precious"
+
+
+def test_an_empty_folder_in_the_place_of_a_file_or_its_temporary_file_makes_room(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    for folder in (path, files.temporary_path(path)):
+        folder.mkdir()
+
+    files.replace(path, b"new", 0o600, synced=True)
+
+    assert path.read_bytes() == b"new"
+    assert files.names(tmp_path) == ("file",)
+
+
+def test_an_empty_folder_in_the_place_of_a_file_is_removed_with_it_and_counts_as_one(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    for folder in (path, files.temporary_path(path)):
+        folder.mkdir()
+
+    assert files.remove(path)
+
+    assert files.names(tmp_path) == ()
+
+
+def test_a_file_is_moved_to_the_place_of_an_empty_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"kept")
+    (tmp_path / "aside").mkdir()
+
+    files.move(tmp_path / "file", tmp_path / "aside")
+
+    assert (tmp_path / "aside").read_bytes() == b"kept"
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        files.remove,
+        lambda path: files.replace(path, b"new", 0o600, synced=False),
+        lambda path: files.move(path.with_name("other"), path),
+    ],
+)
+def test_a_folder_with_content_in_the_place_of_a_file_stays_and_it_is_said_who_acts(
+    tmp_path: Path, act: Callable[[Path], object]
+) -> None:
+    precious = tmp_path / "file" / "precious"
+    precious.parent.mkdir()
+    precious.write_bytes(b"")
+    (tmp_path / "other").write_bytes(b"")
+
+    with pytest.raises(StorageFailed, match=r"folder .*/file: .* is not empty; the operator moves it away"):
+        act(tmp_path / "file")
+
+    assert precious.exists()
+
+
+@pytest.mark.parametrize("harm", sorted(UNREADABLE))
+def test_a_file_that_cannot_be_read_is_what_the_caller_says_or_an_error(tmp_path: Path, harm: str) -> None:
+    UNREADABLE[harm](tmp_path / "file")
+
+    assert files.read(tmp_path / "file", b"other") == b"other"
+    with pytest.raises(StorageFailed) as caught:
+        files.read(tmp_path / "file")
+    assert not files.is_passing(caught.value)
+
+
+def test_what_says_nothing_of_a_file_is_an_error_in_any_case(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(os, "open", full)
+
+    with pytest.raises(StorageFailed, match="Too many open files") as caught:
+        files.read(tmp_path / "file", b"other")
+    assert files.is_passing(caught.value)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from unreadable_files import UNREADABLE
 
 from agent.hardware.types import DeviceNode
 from plugin.base.errors import NotReady
@@ -47,6 +49,27 @@ def test_a_document_on_disk_that_is_wrong_is_written_again(tmp_path: Path, damag
     folder.ensure(UID, CONTENT)
 
     assert path.read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("harm", sorted(UNREADABLE))
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda folder: folder.ensure(UID, CONTENT),
+        lambda folder: folder.keep(UID, DOCUMENT, lambda _: True),
+        lambda folder: folder.restore(UID, DOCUMENT, lambda _: True, None, None),
+    ],
+)
+def test_a_document_that_cannot_be_read_is_written_again(
+    tmp_path: Path, harm: str, write: Callable[[CdiFolder], str | None]
+) -> None:
+    folder = CdiFolder(tmp_path, "tangram.dev")
+    folder.ensure(UID, CONTENT)
+    UNREADABLE[harm](folder.path(UID))
+
+    assert write(folder) == cdi.checksum(CONTENT)
+
+    assert folder.path(UID).read_bytes() == CONTENT
 
 
 def test_a_document_that_is_not_on_disk_as_it_was_written_is_not_ready(

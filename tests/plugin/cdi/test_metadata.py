@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from unreadable_files import UNREADABLE
 
-from plugin.base.errors import ClaimUnusable
+from plugin.base.errors import ClaimUnusable, StorageFailed
 from plugin.cdi.metadata import DeviceFacts, RequestFacts, RequestFile, device_id, encode, mount_document
 from plugin.cdi.metadata_folder import MetadataFolder
 from scheduler_core.model.claim import ClaimRef, ClaimUid
@@ -40,6 +43,16 @@ def objects(data: bytes) -> list[Any]:
 @pytest.fixture
 def folder(tmp_path: Path) -> MetadataFolder:
     return MetadataFolder(tmp_path / "metadata", tmp_path / "cdi", DRIVER, is_wanted=True)
+
+
+def claims(folder: MetadataFolder, told: list[str] | None = None) -> frozenset[ClaimUid]:
+    """Return the claims that have files; what is told must be expected."""
+    found: list[str] = []
+    known = folder.claims(lambda _, text: found.append(text))
+    assert told is not None or not found
+    if told is not None:
+        told.extend(found)
+    return known
 
 
 def everything(folder: MetadataFolder) -> list[str]:
@@ -95,7 +108,7 @@ def test_files_lie_where_kubernetes_own_library_puts_them(folder: MetadataFolder
     document = json.loads((folder.cdi_folder / f"tangram.dev_metadata_{UID}_gpu.json").read_text())
     assert path.stat().st_mode & 0o777 == 0o644
     assert document["devices"][0]["containerEdits"]["mounts"][0]["hostPath"] == str(path)
-    assert folder.claims() == {UID}
+    assert claims(folder) == {UID}
 
 
 def test_what_is_said_already_is_not_written_again_and_a_change_has_the_next_generation(
@@ -123,6 +136,87 @@ def test_a_file_that_cannot_be_read_is_written_anew(folder: MetadataFolder, spoi
     assert folder.path(REF, "gpu").read_bytes() == whole
 
 
+@pytest.mark.parametrize("harm", sorted(UNREADABLE))
+def test_a_file_that_gives_an_error_has_no_known_owner_and_is_told_and_the_others_go_on(
+    folder: MetadataFolder, harm: str
+) -> None:
+    folder.ensure(REF, UID, [file()])
+    folder.ensure(ClaimRef("team", "other"), ClaimUid("u2"), [file()])
+    folder.document(UID, "gpu").unlink()
+    UNREADABLE[harm](folder.path(REF, "gpu"))
+
+    told: list[str] = []
+    assert claims(folder, told) == {"u2"}
+
+    assert len(told) == 1
+    assert f"for which claim {folder.path(REF, 'gpu')} was written is unknown: cannot read" in told[0]
+
+
+@pytest.mark.parametrize("harm", sorted(UNREADABLE))
+def test_a_file_or_document_that_gives_an_error_is_written_anew(folder: MetadataFolder, harm: str) -> None:
+    folder.ensure(REF, UID, [file()])
+    paths = folder.path(REF, "gpu"), folder.document(UID, "gpu")
+    whole = [path.read_bytes() for path in paths]
+    for path in paths:
+        UNREADABLE[harm](path)
+
+    folder.ensure(REF, UID, [file()])
+
+    assert [path.read_bytes() for path in paths] == whole
+
+
+@pytest.mark.parametrize("ref", [REF, None])
+@pytest.mark.parametrize("harm", sorted(UNREADABLE))
+def test_a_claim_with_a_file_that_gives_an_error_is_removed_whole(
+    folder: MetadataFolder, harm: str, ref: ClaimRef | None
+) -> None:
+    folder.ensure(REF, UID, [file(), file("nic")])
+    for path in (folder.path(REF, "gpu"), folder.document(UID, "gpu")):
+        UNREADABLE[harm](path)
+
+    folder.remove(ref, UID)
+
+    assert [*folder.folder.iterdir(), *folder.cdi_folder.iterdir()] == []
+
+
+@pytest.mark.parametrize("name", ["", "team_train"])
+def test_a_folder_that_cannot_be_listed_is_told_and_keeps_no_claim_from_its_end(
+    folder: MetadataFolder, name: str
+) -> None:
+    bad = folder.folder / name
+    bad.parent.mkdir(exist_ok=True)
+    bad.symlink_to(bad)
+
+    told: list[str] = []
+    assert claims(folder, told) == frozenset()
+    folder.remove(None, UID)
+    folder.remove(REF, UID)
+
+    assert len(told) == 1
+    assert f"for which claim {bad} was written is unknown: cannot list" in told[0]
+    assert bad.is_symlink() != bool(name), "what has the name of the claim's folder goes with it"
+
+
+def test_too_many_open_files_say_nothing_of_a_file(
+    folder: MetadataFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.ensure(REF, UID, [file()])
+
+    def full(*_: object) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(os, "open", full)
+    for act in (
+        lambda: claims(folder),
+        lambda: folder.remove(REF, UID),
+        lambda: folder.ensure(REF, UID, [file()]),
+    ):
+        with pytest.raises(StorageFailed, match="Too many open files"):
+            act()
+
+    assert folder.path(REF, "gpu").exists()
+
+
 def test_removing_a_claim_leaves_nothing_of_it_and_all_of_the_others(folder: MetadataFolder) -> None:
     other = ClaimRef("team", "train-2")
     folder.ensure(REF, UID, [file(), file("nic")])
@@ -132,7 +226,7 @@ def test_removing_a_claim_leaves_nothing_of_it_and_all_of_the_others(folder: Met
     folder.remove(REF, UID)
 
     assert everything(folder) == ["metadata.json", "tangram.dev_metadata_u2_gpu.json"]
-    assert folder.claims() == {"u2"}
+    assert claims(folder) == {"u2"}
 
 
 def test_the_late_end_of_a_claim_leaves_the_files_of_the_next_one_of_its_name(folder: MetadataFolder) -> None:
@@ -157,7 +251,7 @@ def test_a_claim_that_ends_after_the_next_one_of_its_name_leaves_nothing(folder:
 def test_a_claim_of_which_only_the_uid_is_known_is_removed_too(folder: MetadataFolder) -> None:
     folder.ensure(REF, UID, [file()])
     folder.document(UID, "gpu").unlink()
-    assert folder.claims() == {UID}
+    assert claims(folder) == {UID}
 
     folder.remove(None, UID)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from unreadable_files import UNREADABLE
 
 from agent.hardware.types import MigSpec, Placement
 from plugin.base import files
@@ -157,3 +158,49 @@ def test_an_instance_of_another_tool_survives_everything(bench: Any) -> None:
 
     assert bench.instances() == foreign
     assert bench.is_in_mig_mode()
+
+
+@pytest.mark.parametrize("harm", sorted(UNREADABLE))
+def test_a_claim_whose_document_cannot_be_read_is_prepared_again_and_ends(bench: Any, harm: str) -> None:
+    first = bench.prepare("u1", HALF)
+    before = bench.document("u1").read_bytes()
+    for _ in range(2):
+        UNREADABLE[harm](bench.document("u1"))
+        assert bench.prepare("u1", HALF) == first
+        assert bench.document("u1").read_bytes() == before
+
+    UNREADABLE[harm](bench.document("u1"))
+    bench.unprepare("u1")
+
+    assert bench.leftovers() == []
+
+
+@pytest.mark.parametrize("cut", [40, -40], ids=["nothing of it is known", "its devices are known"])
+def test_a_damaged_record_is_set_aside_also_where_an_empty_folder_has_that_name(bench: Any, cut: int) -> None:
+    bench.prepare("u1", "gpu-0")
+    record = bench.options.claims_dir / "u1.json"
+    data = record.read_bytes()
+    damaged = data[:cut] + b"X" + data[cut:]
+    record.write_bytes(damaged)
+    aside = record.with_name("u1.json.corrupt")
+    aside.mkdir()
+
+    bench.unprepare("u1")
+
+    assert aside.read_bytes() == damaged
+    assert bench.leftovers() == [str(aside)]
+    assert bench.prepare("u2", "gpu-0")
+
+
+def test_a_claim_does_not_end_before_the_operator_moved_a_folder_with_content_away(bench: Any) -> None:
+    bench.prepare("u1", "gpu-0")
+    folder = bench.document("u1")
+    UNREADABLE["a folder"](folder)
+    (folder / "precious").touch()
+
+    with pytest.raises(StorageFailed, match=r"claim_u1\.json: .* is not empty; the operator moves it away"):
+        bench.unprepare("u1")
+    folder.rename(folder.with_name("moved"))
+    bench.unprepare("u1")
+
+    assert [Path(left).name for left in bench.leftovers()] == ["moved"]

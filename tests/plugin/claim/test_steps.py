@@ -166,7 +166,7 @@ def test_a_placeholder_that_cannot_be_removed_is_logged(
     steps.remove_placeholder(uid, ref)
     assert bench.leftovers() == []
 
-    (bench.options.claims_dir / "u1.json").mkdir()
+    (bench.options.claims_dir / "u1.json" / "precious").mkdir(parents=True)
     steps.remove_placeholder(uid, ref)
 
     assert "claim default/claim-u1: cannot remove" in caplog.text

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from unreadable_files import UNREADABLE
 
 from agent.hardware.types import Bdf
 from agent.inventory.vfs.rules import VfRule, VfRules
+from plugin.base.errors import StorageFailed
 from plugin.claim.vfs.judgement import VfDeed, VfState, judge
 from plugin.claim.vfs.keeper import VfKeeper
 from plugin.machine.made_vfs import MadeVfs
@@ -201,6 +206,56 @@ def test_what_vanished_is_forgotten_at_the_next_start_so_that_nobody_elses_are_t
 
     assert "somebody else made" in told
     assert bench.vfs() == 2
+
+
+def made_on(bench: Any, nic: Bdf = PF) -> Path:
+    """Return the file of what was made on a NIC."""
+    found: Path = bench.options.made_vfs_dir / f"{nic}.json"
+    return found
+
+
+@pytest.mark.parametrize("harm", sorted(UNREADABLE))
+def test_a_claim_ends_and_its_vfs_stay_where_the_file_of_who_made_them_cannot_be_read(
+    bench: Any, harm: str
+) -> None:
+    bench.with_rules(on_demand(3))
+    bench.prepare("u1", VF)
+    assert made_on(bench).is_file()
+    UNREADABLE[harm](made_on(bench))
+
+    bench.unprepare("u1")
+
+    assert bench.vfs() == 3
+    assert (bench.records(), bench.driver.vf_keeper.made.nics()) == ((), ())
+
+
+def test_a_file_that_cannot_be_removed_keeps_no_other_nic_from_being_checked(
+    bench: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    keep(bench)
+    bench.simulated.set_vfs(PF, 0)
+    bad = made_on(bench, Bdf("0000:19:00.0"))
+    (bad / "precious").mkdir(parents=True)
+
+    bench.restart()
+
+    assert bench.driver.vf_keeper.made.nics() == (bad.stem,), "what was made on the second NIC is forgotten"
+    assert "NIC 0000:19:00.0: whether its VFs were made is not checked" in caplog.text
+
+
+def test_too_many_open_files_do_not_make_vfs_somebody_elses(
+    bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(bench)
+    made = bench.driver.vf_keeper.made
+
+    def full(*_: object) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", full)
+        with pytest.raises(StorageFailed, match="Too many open files"):
+            made.load(PF, "any")
 
 
 def test_a_record_that_cannot_be_read_keeps_the_number(bench: Any) -> None:
