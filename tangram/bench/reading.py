@@ -9,17 +9,13 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from io import TextIOWrapper
-from pathlib import Path
 from typing import IO, Any, Final
 
 from daemon import documents
 from daemon.document import MAX_BYTES, Document, NotReadable
-from daemon.opened import opened
 from tangram.errors import BadInput
+from tangram.program.text_files import name_of, opened_text
 
 _SPACE: Final = re.compile(r"\s*")
 
@@ -33,10 +29,10 @@ def read_inputs(path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
     Raises: BadInput naming the file and the number of the input for what is no JSON object, or too large.
     """
-    name = "standard input" if path == "-" else path
+    name = name_of(path)
     number = 0
     try:
-        with _opened(path) as file:
+        with opened_text(path) as file:
             for number, value in enumerate(_values(file), 1):
                 place = f"{name}: input {number}"
                 if not isinstance(value, dict):
@@ -65,17 +61,6 @@ def _reason(error: Exception) -> str:
             return "is not JSON: nested too deep"
         case _:
             return f"is not JSON: {error}"
-
-
-@contextmanager
-def _opened(path: str) -> Iterator[IO[str]]:
-    if path != "-":
-        with opened(Path(path)) as data, TextIOWrapper(data, encoding="utf-8") as text:
-            yield text
-    elif sys.stdin is None:
-        raise BadInput("standard input: is closed: pipe a file into it, or name one")
-    else:
-        yield sys.stdin
 
 
 def _values(file: IO[str]) -> Iterator[Any]:

@@ -10,6 +10,12 @@ from typing import Any
 
 import pytest
 
+ROOT = Path(__file__).parents[2]
+NOWHERE = "/dev/null/nowhere"
+"""A folder that nobody can make."""
+PLAN = ("plan", "--add", "1=a100x2", "--claim", str(ROOT / "deploy/examples/mig-claim.yaml"))
+SIMULATE = ("simulate", "--add", "1=a100x2")
+TRACE = ("--trace", str(ROOT / "docs/plan-ahead/trace.csv"))
 READERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "allocate": ("x.yaml", ("allocate", "-f")),
     "allocate, JSON": ("x.json", ("allocate", "-f")),
@@ -24,6 +30,25 @@ READERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "demo": ("x.yaml", ("demo", "--node", "a100x2", "--claim")),
     "conformance": ("x.json", ("conformance",)),
     "bench": ("x.json", ("bench", "--json", "--input")),
+    "top": ("x.yaml", ("top", "-f")),
+    "top of a node": ("x.yaml", ("top", "--node")),
+    "top of a cluster": ("x.yaml", ("top", "--cluster", "--kubeconfig")),
+    "plan": ("x.yaml", ("plan", "-f")),
+    "plan a workload": ("x.yaml", ("plan", "--add", "1=a100x2", "--claim")),
+    "plan with nodes to add": ("x.yaml", (*PLAN, "--may-add")),
+    "simulate": ("x.yaml", (*SIMULATE, *TRACE, "-f")),
+    "simulate claims": ("x.yaml", (*SIMULATE, *TRACE, "--claim")),
+    "simulate a trace": ("x.csv", (*SIMULATE, "--trace")),
+    "migrate": ("x.yaml", ("migrate", "-f")),
+    "report": ("x.yaml", ("report", "--html", "/dev/null", "-f")),
+    "report of a cluster": ("x.yaml", ("report", "--html", "/dev/null", "--cluster", "--kubeconfig")),
+    "serve": ("x.yaml", ("serve", "--kubeconfig")),
+    "doctor": ("x.yaml", ("doctor", "--machine", "/", "--simulated")),
+    "doctor of a cluster": ("x.yaml", ("doctor", "--cluster", "--kubeconfig")),
+    "node create": ("x.yaml", ("node", "create", NOWHERE, "--node")),
+    "policy check": ("x.yaml", ("policy", "check")),
+    "agent": ("x.yaml", ("agent", "--machine", NOWHERE, "--simulated")),
+    "agent, policy": ("x.yaml", ("agent", "--kubelet-dir", NOWHERE, "--policy")),
 }
 """The name of a file, and the arguments before it."""
 
@@ -79,7 +104,7 @@ def test_an_odd_file_is_one_message_and_no_traceback(
 
     assert answer.status == 2
     assert answer.out == ""
-    assert answer.err.startswith(("tangram: ", '{"error": '))
+    assert answer.err.startswith(("tangram: ", "tangram agent: ", '{"error": '))
     assert answer.err.count("\n") == 1
     assert str(tmp_path)[:60] in answer.err  # what is longer than 80 characters is cut
     assert "Traceback" not in answer.err

@@ -27,6 +27,7 @@ from scheduler_core.state.cluster_state import ClusterState
 from tangram.hardware import AllMachines
 from tangram.planning.nodes import Added, added_pools
 from tangram.planning.times import duration
+from tangram.planning.traces import reading
 
 ROOT = Path(__file__).parents[2]
 ON = ("simulate", "--add", "1=a100x2")
@@ -247,7 +248,10 @@ def openb_row(**fields):
         ("arrival,profile\n1,gpu,3\n", "has more cells than the header"),
         ("arrival,profile\n", "no claim arrives"),
         ('{"arrival": 1, "profile": "gpu"}\n[1]\n', "line 2: must be a JSON object"),
-        ('{"arrival": 1, "profile": "gpu"}\n{"arr\n', "line 2: is no JSON"),
+        ('{"arrival": 1, "profile": "gpu"}\n{"arr\n', "line 2: is not JSON: "),
+        ('{"arrival": 1, "class": "x", "arrival": 2}\n', "line 1: is not JSON: key 'arrival' comes twice"),
+        (f'{{"arrival": {"[" * 200_000}\n', "line 1: nested deeper than 64 levels"),
+        ('{"arrival": 1, "profile": "\\ud800"}\n', "is half of a surrogate pair"),
         ('{"result": "Placed"}\n', "line 1: is no line of a decision log"),
         (log_line(result="Refused", claims=["x"]), "line 1: is no line of a decision log"),
         (
@@ -255,9 +259,9 @@ def openb_row(**fields):
             "line 1: is no line of a decision log: KeyError('spec')",
         ),
         (log_line(at="Infinity"), "line 1: at: 'Infinity': must be seconds, at least 0"),
-        (log_line(at=float("nan")), "line 1: at: nan: must be seconds, at least 0"),
-        (log_line(waited_s=float("inf")), "line 1: waited_s: inf: must be seconds, at least 0"),
-        ('{"at": NaN, "result": "Freed", "claim": "a/b"}\n', "line 1: at: nan: must be seconds"),
+        (log_line(at=float("nan")), "line 1: nan is no value of JSON"),
+        (log_line(waited_s=float("inf")), "line 1: inf is no value of JSON"),
+        ('{"at": NaN, "result": "Freed", "claim": "a/b"}\n', "line 1: nan is no value of JSON"),
         (openb_row(creation_time="inf"), "line 2: creation_time: 'inf': must be seconds, at least 0"),
         (openb_row(deletion_time="nan"), "line 2: deletion_time: 'nan': must be seconds, at least 0"),
         (openb_row(scheduled_time="-1"), "line 2: scheduled_time: '-1': must be seconds, at least 0"),
@@ -274,6 +278,39 @@ def test_a_wrong_trace_is_one_message_with_line_field_value_and_rule(tangram, wr
     assert told in answer.err
     assert answer.err.count("\n") == 1
     assert answer.out == ""
+
+
+def test_a_trace_without_end_is_refused_where_its_limit_is(tangram, written, monkeypatch):
+    monkeypatch.setattr(reading, "_MOST", 2**20)
+    path = written("trace.csv", "arrival,profile\n" + "\n" * 2**20)
+
+    answer = tangram(*ON, "--trace", path)
+
+    assert (answer.status, answer.err) == (2, f"tangram: {path}: is larger than 1 MiB\n")
+
+
+def test_a_line_of_a_trace_that_does_not_end_is_not_kept(tangram):
+    answer = tangram(*ON, "--trace", "/dev/zero")
+
+    assert (answer.status, answer.err) == (2, "tangram: /dev/zero: line 1: is larger than 64 MiB\n")
+
+
+def test_text_that_is_no_utf8_is_told_with_its_line(tangram, tmp_path):
+    path = tmp_path / "trace.csv"
+    path.write_bytes(b"arrival,profile\n1,gpu\n2,\xff\n")
+
+    answer = tangram(*ON, "--trace", path)
+
+    assert (answer.status, answer.err) == (2, f"tangram: {path}: is not UTF-8 text: near line 1\n")
+
+
+def test_a_trace_on_a_closed_standard_input_is_one_message(tangram, monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)
+
+    answer = tangram(*ON, "--trace", "-")
+
+    assert (answer.status, answer.err.count("\n")) == (2, 1)
+    assert "standard input: is closed" in answer.err
 
 
 @pytest.mark.parametrize(

@@ -1,34 +1,53 @@
-"""Reads a trace from a file; what the file begins with says in which format it is."""
+"""Reads a trace from a file, line by line; what the file begins with says in which format it is."""
 
 from __future__ import annotations
 
 import csv
-import json
-import sys
 from collections.abc import Iterator, Mapping
 from itertools import chain
-from typing import Any
+from typing import IO, Any, Final
 
+from daemon.document import MAX_BYTES, NotReadable
+from daemon.documents import json_document
 from tangram.errors import BadInput
 from tangram.planning.traces.decision_log import read_decisions
 from tangram.planning.traces.openb import COLUMNS, read_openb
 from tangram.planning.traces.own_format import FIELDS, read_own
 from tangram.planning.traces.trace import Trace, Vocabulary
+from tangram.program.text_files import name_of, opened_text
 
+_LINE: Final = MAX_BYTES
+"""Characters that a line may have: as many as other files have bytes."""
+_MOST: Final = 16 * MAX_BYTES
+"""Characters that a trace may have: a decision log needs about a thousand for an arrival."""
 _Row = tuple[int, Mapping[str, Any]]
 
 
 def read_trace(path: str, known: Vocabulary) -> Trace:
     """Return the trace of a file; ``-`` is standard input. Raises: BadInput."""
+    name = name_of(path)
     try:
-        if path == "-":
-            return _read("standard input", iter(sys.stdin), known)
-        with open(path, encoding="utf-8", newline="") as file:
-            return _read(path, iter(file), known)
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path}: is not UTF-8: {error}") from error
+        with opened_text(path, newline="") as file:
+            return _read(name, _lines(name, file), known)
+    except OSError as error:
+        raise BadInput(f"{name}: cannot be read: {error.strerror or error}") from error
     except csv.Error as error:
-        raise BadInput(f"{path}: is no CSV: {error}") from error
+        raise BadInput(f"{name}: is no CSV: {error}") from error
+
+
+def _lines(place: str, file: IO[str]) -> Iterator[str]:
+    """Yield the lines with their ends. Raises: BadInput for a line or a file without end, and other text."""
+    number = size = 0
+    try:
+        while line := file.readline(_LINE + 1):
+            number, size = number + 1, size + len(line)
+            if len(line) > _LINE:
+                raise BadInput(f"{place}: line {number}: is larger than {_LINE // 2**20} MiB")
+            if size > _MOST:
+                raise BadInput(f"{place}: is larger than {_MOST // 2**20} MiB")
+            yield line
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{place}: is not UTF-8 text: near line {number + 1}") from error
 
 
 def _read(place: str, lines: Iterator[str], known: Vocabulary) -> Trace:
@@ -62,9 +81,9 @@ def _json_rows(place: str, lines: Iterator[str]) -> Iterator[_Row]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise BadInput(f"{place}: line {number}: is no JSON: {error}") from error
+            row = json_document(f"{place}: line {number}", line).content
+        except NotReadable as error:
+            raise BadInput(f"{place}: line {number}: {error.reason}") from error
         if not isinstance(row, dict):
             raise BadInput(f"{place}: line {number}: must be a JSON object")
         yield number, row
