@@ -23,8 +23,8 @@ from kube_api.errors import (
     Untrusted,
     Withheld,
 )
-from kube_api.event_writer import EventWriter
-from kube_api.events import EventType, Regarding
+from kube_api.events.ledger import EventType, Regarding
+from kube_api.events.writer import EventWriter
 from kube_api.objects import Listing, Metadata, Object, OwnerReference, Unreadable
 from kube_api.pacing import Limits
 from kube_api.resources import (

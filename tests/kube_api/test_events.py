@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 from scripted_api import Clock, Hang, Reply, Script, status, stored
 
 from kube_api import EventWriter, KubeApi, Regarding
-from kube_api.events import CountedAgain, EventLedger, NewEvent, Occurrence, Write
+from kube_api.events.ledger import CountedAgain, EventLedger, NewEvent, Occurrence, Write
+from kube_api.events.waiting import MOST, MOST_OF_ONE
 from kube_api.pacing import Budgets, TokenBucket
 
 NODE = Regarding(api_version="v1", kind="Node", name="a", uid="u")
@@ -222,6 +223,41 @@ def test_one_tenant_with_a_thousand_events_silences_nobody(
     assert len(notes) <= 25 + 2
     # Writers of earlier tests may still log of their own namespaces.
     assert not any(message.startswith("dropped an event of namespace quiet") for message in caplog.messages)
+
+
+def test_events_about_claims_in_default_take_nothing_from_those_about_the_node(
+    api: KubeApi, server: Script, clock: Clock
+) -> None:
+    writer = EventWriter(api, COMPONENT, clock)
+
+    for number in range(60):
+        writer.emit(claim_in("default"), "Warning", "Refused", str(number), "Prepare")
+    emit(writer, "of the node")
+    writer.close(60.0)
+
+    notes = [request.body["note"] for request in server.requests]
+    assert notes == [*map(str, range(25)), "of the node"]
+
+
+def test_four_tenants_that_fill_the_queue_do_not_silence_a_fifth(
+    api: KubeApi, server: Script, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    writer, is_filled = EventWriter(api, COMPONENT, clock, burst=MOST_OF_ONE), Event()
+    server.answers(lambda _: Reply() if is_filled.wait(60.0) else Reply(status(500), 500))
+    emit(writer, "is written while the others come")
+    assert server.have_come(1)
+
+    for number in range(MOST_OF_ONE):
+        for tenant in "abcd":
+            writer.emit(claim_in(tenant), "Warning", "Refused", f"{tenant}{number}", "Prepare")
+    writer.emit(claim_in("fifth"), "Warning", "Refused", "no such device", "Prepare")
+    is_filled.set()
+    writer.close(60.0)
+
+    notes = [request.body["note"] for request in server.requests]
+    assert notes[-1] == "no such device"
+    assert len(notes) == 1 + MOST
+    assert "dropped an event, the queue is full: Refused a63" in caplog.messages
 
 
 def test_budgets_of_many_namespaces_do_not_grow_for_ever(clock: Clock) -> None:

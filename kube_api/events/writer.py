@@ -2,28 +2,32 @@
 
 Events enter from any thread and are queued; one thread of this module writes them. The caller never waits and
 never fails: an event that cannot be written, or comes too fast, is logged and dropped. Each namespace has a
-budget of its own, so that whoever causes many events in one silences no other.
+budget and a part of the queue of its own, so that whoever causes many events in one silences no other; events
+about Nodes, which lie in ``default``, do not count to it.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from queue import Empty, Full, Queue
-from threading import Lock, Thread
+from threading import Thread
 from typing import Any, Final, Protocol
 
 from kube_api.errors import KubeApiError
-from kube_api.events import CountedAgain, EventLedger, EventType, NewEvent, Occurrence, Regarding, Write
+from kube_api.events.ledger import (
+    CountedAgain,
+    EventLedger,
+    EventType,
+    NewEvent,
+    Occurrence,
+    Regarding,
+    Write,
+)
+from kube_api.events.waiting import Emitted, WaitingEvents
 from kube_api.objects import Object
 from kube_api.pacing import Budgets, Clock, TokenBucket
 from kube_api.resources import EVENTS, Resource
 
-_QUEUED: Final = 256
-_QUEUED_OF_ONE: Final = 64
-"""Events of one namespace that may wait to be written."""
 _NAMESPACES: Final = 256
 """Budgets that are kept. A namespace whose budget was dropped starts with a full one."""
 _BURST: Final = 25
@@ -45,12 +49,6 @@ class Api(Protocol):
     ) -> Object:
         """Merge a body into an object. Raises: ApiError."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Emitted:
-    occurrence: Occurrence
-    at_s: float
 
 
 class EventWriter:
@@ -75,9 +73,7 @@ class EventWriter:
         self._clock = clock
         self._ledger = EventLedger(component, instance or component)
         self._budgets = Budgets(lambda: TokenBucket(per_s, burst, clock), _NAMESPACES)
-        self._queue: Queue[_Emitted | None] = Queue(_QUEUED)
-        self._waiting: Counter[str] = Counter()
-        self._counting = Lock()
+        self._waiting = WaitingEvents()
         self._is_failing = False
         self._thread = Thread(target=self._work, name="kube-api-events", daemon=True)
         self._thread.start()
@@ -88,48 +84,21 @@ class EventWriter:
         """Queue an event about an object. Returns at once and raises nothing."""
         about = Regarding.of(regarding) if isinstance(regarding, Object) else regarding
         occurrence = Occurrence(about, type, reason, message, action)
-        if not self._enqueue(_Emitted(occurrence, self._clock())):
-            _log.warning("dropped an event, the queue is full: %s %s", reason, message)
-
-    def _enqueue(self, emitted: _Emitted) -> bool:
-        """Put an event into the queue unless that, or the part for its namespace, is full."""
-        namespace = emitted.occurrence.regarding.namespace
-        with self._counting:
-            if self._waiting[namespace] >= _QUEUED_OF_ONE:
-                return False
-            try:
-                self._queue.put_nowait(emitted)
-            except Full:
-                return False
-            self._waiting[namespace] += 1
-            return True
-
-    def _dequeued(self, emitted: _Emitted) -> None:
-        namespace = emitted.occurrence.regarding.namespace
-        with self._counting:
-            self._waiting[namespace] -= 1
-            if not self._waiting[namespace]:
-                del self._waiting[namespace]
+        lost = self._waiting.put(Emitted(occurrence, self._clock()))
+        if lost is not None:
+            what = lost.occurrence
+            _log.warning("dropped an event, the queue is full: %s %s", what.reason, what.message)
 
     def close(self, timeout_s: float = _CLOSE_S) -> None:
         """Write the queued events, as many as ``timeout_s`` seconds allow."""
-        try:
-            self._queue.put(None, timeout=timeout_s)
-        except Full:
-            return
+        self._waiting.close()
         self._thread.join(timeout_s)
 
     def _work(self) -> None:
         is_over = False
         while not is_over:
-            try:
-                emitted = self._queue.get(timeout=_IDLE_S)
-            except Empty:
-                emitted = None
-            else:
-                is_over = emitted is None
-            if emitted is not None:
-                self._dequeued(emitted)
+            emitted = self._waiting.take(_IDLE_S)
+            is_over = emitted is None and self._waiting.is_over
             try:
                 writes = self._unwritten() if emitted is None else self._observe(emitted)
                 for write in writes:
@@ -137,7 +106,7 @@ class EventWriter:
             except Exception:  # noqa: BLE001  the outermost loop: one bad event must not stop the others
                 _log.exception("lost an event because of an unexpected error; please report this")
 
-    def _observe(self, emitted: _Emitted) -> list[Write]:
+    def _observe(self, emitted: Emitted) -> list[Write]:
         write = self._ledger.observe(emitted.occurrence, emitted.at_s)
         return [write] if write else []
 
@@ -145,12 +114,13 @@ class EventWriter:
         return self._ledger.unwritten(self._clock())
 
     def _write(self, write: Write) -> None:
-        budget = self._budgets.of(write.namespace)
+        about = write.occurrence.regarding.namespace  # not where the event lies: Nodes are no tenant's
+        budget = self._budgets.of(about)
         if not budget.bucket.take():
             self._ledger.forget(write.occurrence)
             level = logging.DEBUG if budget.is_spent else logging.WARNING
-            text = "dropped an event of namespace %s, too many in a short time: %s"
-            _log.log(level, text, write.namespace, write.occurrence.message)
+            text = "dropped an event of %s, too many in a short time: %s"
+            _log.log(level, text, f"namespace {about}" if about else "no namespace", write.occurrence.message)
             budget.is_spent = True
             return
         budget.is_spent = False
