@@ -90,6 +90,10 @@ class GpuReader(GpuFacts, GpuVitalsReader, Protocol):
         """
         ...
 
+    def in_one_look(self) -> GpuReader:
+        """Return this reader for one look at all GPUs, which waits a bounded time for those that hang."""
+        ...
+
 
 class MigWriter(Protocol):
     """Changes MIG modes and MIG instances."""

@@ -29,7 +29,7 @@ def discover(readers: Readers, node: str, numbering: Numbering = in_pci_order) -
     Raises: HardwareError where the numbers are unknown.
     """
     with readers.reuse.one_look():
-        return _discovered(readers, node, numbering)
+        return _discovered(replace(readers, gpus=readers.gpus.in_one_look()), node, numbering)
 
 
 def _discovered(readers: Readers, node: str, numbering: Numbering) -> Inventory:

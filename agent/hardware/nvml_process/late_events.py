@@ -11,10 +11,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
+from agent.hardware.asked import OpenGpus
 from agent.hardware.errors import DriverMissing, GivenUp, HardwareError, NotFound
 from agent.hardware.health.types import GpuEvent, GpuEvents, Unwatched
 from agent.hardware.hung import EVENTS
-from agent.hardware.late import LateGpus, OpenGpus
+from agent.hardware.late import LateGpus
 from agent.hardware.types import Gpu, GpuUuid
 
 _AGAIN_S: Final = 30.0

@@ -8,6 +8,7 @@ from _ctypes import dlclose
 from collections.abc import Callable
 from ctypes import CDLL
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from queue import Empty
 from typing import Final
@@ -123,10 +124,11 @@ class NvmlProcesses:
 
 
 class NvmlProcess:
-    """An open NVML session in a process of its own."""
+    """An open NVML session in a process of its own. Units: ``most_s`` seconds that any call may take."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Process, most_s: float = inf) -> None:
         self.process = process
+        self._most_s = most_s
 
     def begin(self, library: Path | None) -> None:
         """Open NVML. Raises: DriverMissing if library or kernel module are missing or do not match."""
@@ -136,6 +138,10 @@ class NvmlProcess:
     def has_ended(self) -> bool:
         """Whether the process is gone."""
         return self.process.has_ended
+
+    def within(self, longest_s: float) -> NvmlProcess:
+        """Return the same session, which waits for no answer longer. Units: seconds."""
+        return NvmlProcess(self.process, longest_s)
 
     def close(self) -> None:
         """End the session with its process."""
@@ -217,6 +223,8 @@ class NvmlProcess:
         self._ask(calls.DESTROY_GI, f"GI {gi_id} of {_of(gpu)}", gpu, gi_id)
 
     def _ask(self, call: Call[Answered], subject: str, *arguments: object) -> Answered:
+        if call.longest_s > self._most_s:
+            call = replace(call, longest_s=self._most_s)
         return self.process.ask(call, subject, *arguments)
 
 

@@ -29,6 +29,9 @@ class DriverWithoutDead:
             for count, gpu in enumerate(living)
         )
 
+    def in_one_look(self) -> DriverWithoutDead:
+        return self
+
     def _lives(self, gpu: Gpu | Unreadable) -> bool:
         return not isinstance(gpu, Gpu) or gpu.bdf not in self.dead
 
