@@ -7,6 +7,7 @@ too: whoever hears it looks at the machine.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +21,7 @@ _DRIVER_MODULE: Final = "module"  # loading a driver gives no event for each GPU
 _MODULES: Final = ("nvidia", "mlx", "vfio")
 _POLL_S: Final = 1.0  # how long after the end it may still listen
 _RETRIES: Final = Backoff(first=0.1, most=60.0)
+_log = logging.getLogger(__name__)
 
 
 class Uevents:
@@ -27,12 +29,14 @@ class Uevents:
 
     def __init__(self, udevd: Path = Path("/run/udev/control")) -> None:
         self._udevd = udevd
+        self._is_deaf = False
 
     def listen(self, hear: Callable[[str], None], stop: threading.Event) -> None:
         """Call ``hear`` once it listens, then for every event until ``stop`` is set.
 
         A burst may be more than the kernel keeps for us (ENOBUFS), and nobody knows what was in it. So it
         listens anew at once, and then tells that events were lost: what happens from then on is heard.
+        While it cannot listen the log says so, once.
         Raises: NotSupported without libudev.
         """
         what, retries = "listening has begun", _RETRIES
@@ -53,11 +57,24 @@ class Uevents:
 
     def _listening(self) -> Any:
         """Return a monitor that listens already. Raises: OSError."""
-        monitor = self._monitor()
-        for subsystem in (*SUBSYSTEMS, _DRIVER_MODULE):
-            monitor.filter_by(subsystem)
-        monitor.start()
+        try:
+            monitor = self._monitor()
+            for subsystem in (*SUBSYSTEMS, _DRIVER_MODULE):
+                monitor.filter_by(subsystem)
+            monitor.start()
+        except OSError as error:
+            self._tell_deaf(error)
+            raise
+        self._is_deaf = False
         return monitor
+
+    def _tell_deaf(self, error: OSError) -> None:
+        """Say once that nothing is heard, until it works again."""
+        level = logging.DEBUG if self._is_deaf else logging.WARNING
+        self._is_deaf = True
+        _log.log(
+            level, "events of devices cannot be heard: %s; it is retried, and changes are seen later", error
+        )
 
     def _monitor(self) -> Any:
         try:

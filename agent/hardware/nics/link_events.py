@@ -7,6 +7,7 @@ standard library: for that, pyroute2 would cost a program 6 MiB. Where events we
 from __future__ import annotations
 
 import errno
+import logging
 import socket
 import struct
 import threading
@@ -28,6 +29,7 @@ _UP, _HAS_CARRIER = 0x1, 0x10000  # IFF_UP, IFF_LOWER_UP of if.h
 _MOST_BYTES: Final = 2**16
 _POLL_S: Final = 1.0  # how long after the end it may still listen
 _RETRIES: Final = Backoff(first=0.1, most=60.0)
+_log = logging.getLogger(__name__)
 
 Open = Callable[[], socket.socket]
 
@@ -53,16 +55,18 @@ class LinkEvents:
         self._sys = root / "sys"
         self._open = opened
         self._flags: dict[int, int] = {}
+        self._is_deaf = False
 
     def listen(self, hear: Callable[[str], None], stop: threading.Event) -> None:
         """Call ``hear`` once it listens, then for every change until ``stop`` is set.
 
         A burst may be more than the kernel keeps for us (ENOBUFS): then it listens anew, and tells it.
+        While it cannot listen the log says so, once.
         """
         what, retries = "listening for links has begun", _RETRIES
         while not stop.is_set():
             try:
-                with self._open() as opened:
+                with self._listening() as opened:
                     opened.settimeout(_POLL_S)
                     hear(what)
                     while not stop.is_set():
@@ -75,6 +79,20 @@ class LinkEvents:
                 if error.errno != errno.ENOBUFS:
                     stop.wait(retries.wait())
                     retries = retries.failed()
+
+    def _listening(self) -> socket.socket:
+        """Return a socket that hears already. Raises: OSError, which the log says once until it works."""
+        try:
+            opened = self._open()
+        except OSError as error:
+            level = logging.DEBUG if self._is_deaf else logging.WARNING
+            self._is_deaf = True
+            _log.log(
+                level, "events of links cannot be heard: %s; it is retried, and changes are seen later", error
+            )
+            raise
+        self._is_deaf = False
+        return opened
 
     def _received(self, opened: socket.socket) -> Iterator[str]:
         try:
