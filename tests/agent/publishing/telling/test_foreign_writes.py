@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from agent.publishing.errors import NotAllowed, Refused, Unreachable
+from agent.publishing.errors import NameTaken, NotAllowed, Outdated, Refused, Unreachable
 from agent.publishing.metrics import Metrics
 from agent.publishing.telling.foreign_writes import ForeignWrites, foreign_slice
 
@@ -70,6 +70,21 @@ def test_where_a_slice_of_another_node_would_be_stored_log_event_and_metric_say_
     assert caplog.messages == [text]
     assert "tangram_agent_foreign_slices_allowed 1.0" in metrics.text()
     assert server.asked == [foreign_slice("tangram.dev")]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [Outdated("it exists already"), NameTaken("ResourceSlice", foreign_slice("tangram.dev"))],
+    ids=lambda answer: type(answer).__name__,
+)
+def test_where_only_the_name_is_in_the_way_no_policy_is(ask, events, metrics, answer):
+    """A server looks whether a name is taken after all policies have let the slice through."""
+    server = ask(3, answer)
+
+    ((reason, _),) = events.warnings
+    assert reason == "ForeignSlicesAllowed"
+    assert "tangram_agent_foreign_slices_allowed 1.0" in metrics.text()
+    assert len(server.asked) == 1
 
 
 def test_where_a_policy_refuses_it_nothing_is_told_and_it_is_asked_once(ask, events, metrics):
