@@ -12,12 +12,11 @@ from typing import Final
 import msgspec
 
 from agent.hardware.types import normal_bdf
-from agent.inventory.numbers.numbering import Numbers
+from agent.inventory.numbers.numbering import LAST_NUMBER, Numbers
 
 VERSION: Final = 1
 MOST_BYTES: Final = 64 * 1024
 """Far more than a node's GPUs need."""
-_LAST_NUMBER: Final = 9999
 _CHECKSUM: Final = "checksum"
 
 
@@ -65,9 +64,9 @@ def decode(node: str, data: bytes) -> Numbers:
 def _refuse_numbers(numbers: Numbers) -> None:
     if len(set(numbers.values())) < len(numbers):
         raise Damaged("two addresses have one number")
-    wrong = [number for number in numbers.values() if not 0 <= number <= _LAST_NUMBER]
+    wrong = [number for number in numbers.values() if not 0 <= number <= LAST_NUMBER]
     if wrong:
-        raise Damaged(f"number {wrong[0]} is not between 0 and {_LAST_NUMBER}")
+        raise Damaged(f"number {wrong[0]} is not between 0 and {LAST_NUMBER}")
 
 
 def _text(file: _File) -> bytes:

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from itertools import count
-from typing import Protocol
+from itertools import chain
+from typing import Final, Protocol
 
 from agent.hardware.types import Bdf, Gpu, GpuUuid
 
 Numbers = Mapping[Bdf, int]
 """The number of each address, also of those where no GPU is any more."""
+
+LAST_NUMBER: Final = 9999
+"""The greatest number: the names of devices and the file that keeps the numbers have four digits for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,21 +70,32 @@ def in_pci_order(seen: GpusSeen) -> Numbers:
 def first_numbers(witnesses: Iterable[Witness], seen: GpusSeen) -> Numbers:
     """Return numbers for a node that has none: those that somebody knows, then the rest by address.
 
-    Shape: of witnesses that contradict each other the first one counts.
+    Shape: of witnesses that contradict each other the first one counts; a number that no GPU can have is
+           passed over.
     """
     found: dict[Bdf, int] = {}
     for one in witnesses:
+        if not 0 <= one.number <= LAST_NUMBER:
+            continue
         address = one.address or (seen.by_uuid.get(one.uuid) if one.uuid else None)
         if address is not None and address not in found and one.number not in found.values():
             found[address] = one.number
-    left = (number for number in count() if number not in frozenset(found.values()))
-    return {**found, **dict(zip(_in_order(seen.addresses - found.keys()), left, strict=False))}
+    return _with_free_numbers(found, seen, range(LAST_NUMBER + 1))
 
 
 def with_new_gpus(known: Numbers, seen: GpusSeen) -> Numbers:
-    """Return the numbers with new ones for the GPUs that have none, above all others."""
-    new = _in_order(seen.addresses - known.keys())
-    return {**known, **dict(zip(new, count(max(known.values(), default=-1) + 1), strict=False))}
+    """Return the numbers with new ones for the GPUs that have none, above all others.
+
+    Shape: after the last number there is, those that no GPU has.
+    """
+    above = max(known.values(), default=-1) + 1
+    return _with_free_numbers(known, seen, chain(range(above, LAST_NUMBER + 1), range(above)))
+
+
+def _with_free_numbers(known: Numbers, seen: GpusSeen, numbers: Iterable[int]) -> Numbers:
+    taken = frozenset(known.values())
+    free = (number for number in numbers if number not in taken)
+    return {**known, **dict(zip(_in_order(seen.addresses - known.keys()), free, strict=False))}
 
 
 def _in_order(addresses: Iterable[Bdf]) -> list[Bdf]:

@@ -15,7 +15,7 @@ from agent.hardware.simulated import SimulatedMachine, load_node
 from agent.inventory import describe, discover
 from agent.inventory.numbers.kept import KeptNumbers, NumbersUnknown, ReadNumbers
 from agent.inventory.numbers.number_file import NumberFile
-from agent.inventory.numbers.numbering import GpusSeen, Witness
+from agent.inventory.numbers.numbering import LAST_NUMBER, GpusSeen, Witness
 
 NODE = "node-1"
 A, B, C = "0000:01:00.0", "0000:02:00.0", "0000:03:00.0"
@@ -156,6 +156,16 @@ def test_a_fifo_in_the_place_of_the_file_hangs_nobody(file, board):
 
     assert kept(file, board)(seen(A)) == {A: 0}
     assert file.path.is_file()
+
+
+def test_what_is_written_can_be_read_whatever_numbers_somebody_wrote_down(file):
+    """With a slice of gpu-9999 the next GPU got 10000, and nobody could read the file."""
+    numbering = kept(file, witnesses=[Witness(LAST_NUMBER, A), Witness(LAST_NUMBER + 1, B)])
+
+    found = numbering(seen(A, B))
+
+    assert found == {A: LAST_NUMBER, B: 0}
+    assert numbering(seen(A, B, C)) == file.read() == {**found, C: 1}
 
 
 @pytest.mark.parametrize("where", ["file", "folder"])

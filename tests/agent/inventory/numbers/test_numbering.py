@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.inventory.numbers.numbering import GpusSeen, Witness, first_numbers, in_pci_order, with_new_gpus
+from agent.inventory.numbers.numbering import (
+    LAST_NUMBER,
+    GpusSeen,
+    Witness,
+    first_numbers,
+    in_pci_order,
+    with_new_gpus,
+)
 
 ADDRESSES = [f"{domain}:{bus:02x}:00.0" for domain in ("0000", "0001", "10000") for bus in range(4)]
 SETS = st.sets(st.sampled_from(ADDRESSES))
@@ -68,6 +76,21 @@ def test_what_nobody_wrote_down_takes_the_numbers_that_are_left():
     )
 
     assert found == {"0000:03:00.0": 0, "0000:02:00.0": 3, "0000:01:00.0": 1}
+
+
+@pytest.mark.parametrize("number", [-1, LAST_NUMBER + 1])
+def test_a_witness_of_a_number_that_no_gpu_can_have_is_passed_over(number):
+    found = first_numbers([Witness(number, "0000:01:00.0")], seen("0000:01:00.0"))
+
+    assert found == {"0000:01:00.0": 0}
+
+
+def test_after_the_last_number_new_gpus_take_those_that_none_has():
+    known = {"0000:01:00.0": LAST_NUMBER - 1, "0000:02:00.0": 0}
+
+    found = with_new_gpus(known, seen("0000:03:00.0", "0000:04:00.0", "0000:05:00.0"))
+
+    assert found == {**known, "0000:03:00.0": LAST_NUMBER, "0000:04:00.0": 1, "0000:05:00.0": 2}
 
 
 def test_a_witness_of_a_gpu_that_is_gone_keeps_its_number_from_others():
