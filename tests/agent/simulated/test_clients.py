@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -98,3 +99,23 @@ def test_a_gpu_that_does_not_exist_has_no_clients(host: SimulatedMachine) -> Non
 
     with pytest.raises(Exception, match="has no such GPU"), host.client(missing):
         pass
+
+
+@pytest.fixture
+def no_umask() -> Iterator[None]:
+    """Files get the modes that they are made with."""
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("no_umask")
+def test_the_files_that_processes_lock_are_their_owners_alone_whatever_the_umask(
+    machine: Callable[..., SimulatedMachine],
+) -> None:
+    host = machine("a100x2")
+
+    with host.client(host.node.cards[0].uuid):
+        modes = {name: stat.S_IMODE((host.directory / name).stat().st_mode) for name in ("lock", "clients")}
+
+    assert modes == {"lock": 0o600, "clients": 0o600}
