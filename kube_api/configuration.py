@@ -53,12 +53,29 @@ class Kubeconfig:
 
     def load(self) -> Configuration:
         """Read the files; where they name a program for credentials, run it. Raises: NotConfigured."""
-        from kubernetes.config import load_kube_config  # noqa: PLC0415 - see kubernetes_parts
+        from kubernetes.config.kube_config import (  # noqa: PLC0415 - see kubernetes_parts
+            KubeConfigLoader,
+            KubeConfigMerger,
+        )
 
         configuration = _empty()
         with self._refusals():
-            load_kube_config(self.files, context=self.context, client_configuration=configuration)
+            files = KubeConfigMerger(self.files)
+            loader = KubeConfigLoader(
+                files.config, self.context, config_base_path=None, config_persister=files.save_changes
+            )
+            token = _token_file(files.config, loader.current_context["context"].get("user"))
+        self._refuse_odd(token)
+        with self._refusals():
+            loader.load_and_set(configuration)
         return configuration
+
+    def _refuse_odd(self, token: Path | None) -> None:
+        """Refuse a file that the loader would read without end. Raises: NotConfigured."""
+        state = None if token is None else _state(str(token))
+        if state is not None and (reason := _why_odd(state)):
+            what = f"its tokenFile {token}: {reason}"
+            raise NotConfigured(f"cannot use kubeconfig {self.files}: {what}; correct it or name another")
 
     def active_context(self) -> Mapping[str, Any]:
         """Return the context that is used, as it is written, with its name. Raises: NotConfigured."""
@@ -140,9 +157,7 @@ def _existing(files: str, context: str | None, said_by: str) -> Kubeconfig:
     if not found:
         raise NotConfigured(f"cannot read kubeconfig {files}: no such file; correct the {said_by}")
     for file, state in found.items():
-        is_regular = stat.S_ISREG(state.st_mode)
-        if not is_regular or state.st_size > _MAX_BYTES:
-            reason = f"it is larger than {_MAX_BYTES // 2**20} MiB" if is_regular else "it is no regular file"
+        if reason := _why_odd(state):
             raise NotConfigured(f"cannot read kubeconfig {file}: {reason}; correct the {said_by}")
     return Kubeconfig(files, context)
 
@@ -150,8 +165,25 @@ def _existing(files: str, context: str | None, said_by: str) -> Kubeconfig:
 def _state(file: str) -> os.stat_result | None:
     try:
         return os.stat(os.path.expanduser(file))
-    except OSError:
+    except (OSError, ValueError):  # no path at all: reading it says what is wrong
         return None
+
+
+def _why_odd(state: os.stat_result) -> str | None:
+    """Return why a file should not be read, None where it may be."""
+    if not stat.S_ISREG(state.st_mode):
+        return "it is no regular file"
+    return f"it is larger than {_MAX_BYTES // 2**20} MiB" if state.st_size > _MAX_BYTES else None
+
+
+def _token_file(config: Any, name: str | None) -> Path | None:
+    """Return the file that has a user's token, None where it comes from elsewhere."""
+    users = config.safe_get("users")
+    found = config["users"].get_with_name(name, safe=True) if name and users else None
+    user = found["user"] if found and found.value.get("user") else None
+    if user is None or "token" in user or "tokenFile" not in user:
+        return None
+    return Path(os.path.dirname(user.path)).absolute().joinpath(user["tokenFile"])
 
 
 def _line(problem: Exception) -> str:

@@ -120,6 +120,36 @@ def test_a_kubeconfig_that_is_no_file_or_has_no_end_is_told_before_it_is_read(tm
         Kubeconfig(str(deep), None).load()
 
 
+def test_a_token_file_that_is_no_file_or_has_no_end_is_told_before_it_is_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "large").touch()
+    os.truncate(tmp_path / "large", 2**30)
+
+    for name, reason in (
+        ("pipe", "no regular file"),
+        ("/dev/zero", "no regular file"),
+        ("large", "larger than"),
+    ):
+        file = kubeconfig(tmp_path / "k", tokenFile=name)
+        with pytest.raises(
+            NotConfigured, match=rf"kubeconfig {file}: its tokenFile {tmp_path / name}: it is {reason}"
+        ):
+            Kubeconfig(str(file), None).load()
+
+
+def test_a_token_file_whose_name_is_none_is_told(tmp_path: Path) -> None:
+    file = kubeconfig(tmp_path / "k", tokenFile="\0")
+
+    with pytest.raises(NotConfigured, match=rf"cannot use kubeconfig {file}: .*null byte"):
+        Kubeconfig(str(file), None).load()
+
+
+def test_a_token_file_that_nobody_reads_may_be_anything(tmp_path: Path) -> None:
+    file = kubeconfig(tmp_path / "k", token="t", tokenFile="/dev/zero")
+
+    assert Kubeconfig(str(file), None).load().api_key.popitem()[1] == "Bearer t"
+
+
 def test_a_context_that_is_not_in_the_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(NotConfigured, match=r"cannot use context nowhere of kubeconfig .*nowhere"):
         Kubeconfig(str(kubeconfig(tmp_path / "k")), "nowhere").load()
