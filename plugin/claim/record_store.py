@@ -22,7 +22,7 @@ from plugin.cdi.folder import CdiFolder
 from plugin.claim.quarantine.census import Census
 from plugin.claim.quarantine.evidence import Evidence
 from plugin.claim.quarantine.quarantined import Quarantined
-from plugin.claim.quarantine.reading import ASIDE, aside_of, read
+from plugin.claim.quarantine.reading import ASIDE, aside_of, lost, read
 from plugin.claim.record import Record
 from plugin.claim.record_format import Corrupt, Reading, decode, encode, seal_of
 from plugin.claim.states import State
@@ -61,6 +61,8 @@ class RecordStore:
     _completed: dict[ClaimUid, _Known] = field(default_factory=dict, init=False, repr=False, compare=False)
     # Which line the next one of a claim follows, as long as this process knows it.
     _seals: dict[ClaimUid, str] = field(default_factory=dict, init=False, repr=False, compare=False)
+    # Claims whose files were found to be gone although they had not ended.
+    _lost: set[ClaimUid] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def load(self, uid: ClaimUid) -> Record | None:
         """Return a claim's record, None without one, and make its file ready for the next line.
@@ -108,7 +110,7 @@ class RecordStore:
 
         Changes nothing. Raises: NotQuarantined, StorageFailed.
         """
-        found = self._read(uid)
+        found = self._read(uid) or lost(self._path(uid), uid, self.cdi)
         if isinstance(found, Quarantined):
             return found
         if found is not None and found.record.state is State.UNDOING:
@@ -195,13 +197,22 @@ class RecordStore:
         files.remove(self._path(uid))
 
     def census(self, but: ClaimUid | None = None) -> Census:
-        """Read all records, or those of all claims but one, and change nothing. Raises: StorageFailed."""
+        """Read all records, or those of all claims but one, and change nothing.
+
+        A claim whose file is gone is found by its document; with ``but``, as before each prepare, only if it
+        was found so already. Raises: StorageFailed.
+        """
         records, quarantined, empty = [], [], []
         listed = files.names(self.folder)
         named = _uids(listed, _SUFFIX)
         for gone in self._completed.keys() - set(named):
             self._completed.pop(gone, None)
-        for uid in dict.fromkeys((*named, *_uids(listed, _SUFFIX + ASIDE))):
+            self._lost.add(gone)
+        looked = dict.fromkeys((*named, *_uids(listed, _SUFFIX + ASIDE)))
+        if but is None:
+            self._lost.update(self._documents())
+        self._lost.difference_update(looked)
+        for uid in looked:
             if uid == but:
                 continue
             match self._look(uid):
@@ -213,12 +224,28 @@ class RecordStore:
                     empty.append(uid)  # or it was removed since the folder was listed
                 case _:
                     pass
+        gone = (self._lost_claim(uid) for uid in tuple(self._lost) if uid != but)
+        quarantined += [found for found in gone if found is not None]
         temporary = (files.original_name(name) for name in listed)
         return Census(
             records=tuple(records),
             quarantined=tuple(quarantined),
             unfinished=(*_uids((name for name in temporary if name), _SUFFIX), *empty),
         )
+
+    def _documents(self) -> frozenset[ClaimUid]:
+        """Return the claims that have a document, none where that cannot be read."""
+        try:
+            return frozenset() if self.cdi is None else self.cdi.claims()
+        except StorageFailed:
+            return frozenset()
+
+    def _lost_claim(self, uid: ClaimUid) -> Quarantined | None:
+        """Return what a claim may hold whose file was gone, None where it is back or the claim ended."""
+        found = lost(self._path(uid), uid, self.cdi)
+        if found is None:
+            self._lost.discard(uid)
+        return found
 
     def _look(self, uid: ClaimUid) -> Record | Quarantined | None:
         """Return a claim's record, or why it cannot be believed; None where the file is empty or missing.

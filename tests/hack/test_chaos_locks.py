@@ -300,6 +300,36 @@ def test_what_a_forgotten_container_does_is_no_problem_of_the_driver_and_is_told
     assert any("pod p: gone" in one for one in said)
 
 
+CLAIM_P = "claim chaos-1/p (uid-p)"
+
+
+@pytest.mark.parametrize(
+    ("said", "is_early"),
+    [
+        (f"{CLAIM_P}: unprepared", True),
+        ("claim chaos-1/p-c-x7k2q (uid-p): unprepared", True),
+        ("claim chaos-1/p-2 (uid-p): unprepared", False),
+        (f"{CLAIM_P}: prepared, with gpu-0", False),
+        (f"{CLAIM_P}: no pod has it; what it has here is undone\n{CLAIM_P}: unprepared", False),
+    ],
+)
+def test_a_device_that_the_kubelet_gave_up_before_its_container_ended_is_told_apart(
+    side: NodeSide, tmp_path: Path, said: str, is_early: bool
+) -> None:
+    log = tmp_path / "var/log/pods/tangram-system_tangram-x_uid/plugin/0.log"
+    log.parent.mkdir(parents=True)
+    log.write_text(f"{said}\n")
+    report = Report(1)
+    observer = Observer(NoObjects(), side, report, lambda _: None)  # type: ignore[arg-type]
+    folder, machine = (tmp_path / one.lstrip("/") for one in (FOLDER, MACHINE))
+
+    Holder(folder, machine, "q", "q").tell("double", unit="vf", with_="p")
+    Holder(folder, machine, "p", "p").tell("lost", why="gone")
+    observer.look()
+
+    assert [len(report.early), len(report.problems)] == ([2, 0] if is_early else [0, 2])
+
+
 class NoObjects:
     """An API server without slices, claims and pods."""
 

@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from chaos.forgotten import Container, forgotten
 
 Event = dict[str, Any]
 _DRIVER = "tangram.dev"
+_BY_ITSELF = "what it has here is undone"
 _TRACEBACK = "Traceback (most recent call last)"
 
 
@@ -70,6 +72,18 @@ class NodeSide:
         if self._changeable() != self._before:
             yield f"VFs and settings of GPUs are not as before: {self._changeable()}"
         yield from (f"the lock of {name} is held" for name in self.locked())
+
+    def ended_by_kubelet(self, owner: str) -> bool:
+        """Whether the plugin's log says that a claim was unprepared, and not that it did so by itself.
+
+        Shape: ``owner`` names a claim, or begins the name of one that was made from a template.
+        """
+        self.tracebacks()  # reads the logs
+        line = re.compile(rf"claim [^ /]+/{re.escape(owner)}(-c-\w+)? \([^)]*\): (.*)")
+        said = [found[2] for text in self._logs.values() for found in line.finditer(text)]
+        return any(text.startswith("unprepared") for text in said) and not any(
+            text.endswith(_BY_ITSELF) for text in said
+        )
 
     def tracebacks(self, keep: Path | None = None) -> list[str]:
         """Return the logs of Tangram's containers that have a traceback, also of those that were removed.

@@ -24,7 +24,8 @@ _TELL_S: Final = 10.0
 class Observer:
     """Shape: ``ran`` are pods that have held their devices, ``over`` those that have ended, by name.
 
-    What a container does that its runtime has forgotten is told apart from problems.
+    What a container does that its runtime has forgotten is told apart from problems, and so is what comes of
+    a claim that the kubelet ended before its container.
     """
 
     def __init__(self, api: ApiSide, node: NodeSide, report: Report, say: Callable[[str], None]) -> None:
@@ -91,19 +92,27 @@ class Observer:
                 self._report.ran[self._kinds[pod]] += 1
             case "double":
                 text = f"{event['unit']} is held by {event['with_']} and seen by {pod}"
-                self._problem(text, pod, event["with_"])
+                self._problem(text, pod, event["with_"], held_by=event["with_"])
             case _:
-                self._problem(f"pod {pod}: {event['why']}", pod)
+                self._problem(f"pod {pod}: {event['why']}", pod, held_by=event["owner"])
 
-    def _problem(self, text: str, *pods: str) -> None:
-        """Note a problem, once. Shape: ``pods`` are those whose containers have it, or their owners."""
+    def _problem(self, text: str, *pods: str, held_by: str = "") -> None:
+        """Note a problem, once.
+
+        Shape: ``pods`` are those whose containers have it, or their owners; ``held_by`` the owner of the
+               container that has the hardware and should have ended before anybody else got it.
+        """
         known = [self._forgotten[pod] for pod in pods if pod in self._forgotten]
         if known:
             text = f"{text}; the runtime has forgotten process {known[0].pid} of {known[0].pod}"
-        noted = self._report.forgotten if known else self._report.problems
+            noted, what = self._report.forgotten, "FORGOTTEN"
+        elif held_by and self._node.ended_by_kubelet(held_by):
+            noted, what = self._report.early, "EARLY"
+        else:
+            noted, what = self._report.problems, "PROBLEM"
         if text not in noted:
             noted.append(text)
-            self._say(f"{'FORGOTTEN' if known else 'PROBLEM'}: {text}")
+            self._say(f"{what}: {text}")
 
 
 def how_ended(pod: Mapping[str, Any]) -> str:

@@ -24,7 +24,8 @@ class Report:
     Shape: ``came``, ``ran`` and ``ended`` count arrivals, pods that held their devices, and pods that were
            over, by kind or by how they ended; ``again`` counts calls that failed and were made again;
            ``problems`` are sentences, none where all is well; ``forgotten`` are what containers did of which
-           their runtime did not know that they ran.
+           their runtime did not know that they ran; ``early`` what came of claims that the kubelet
+           unprepared while their containers still ended.
     Units: seconds; ``waited_s`` is how long after the last kill it took until all pods that waited had run,
            ``clear_s`` until nothing was left then, ``after_s`` until one pod of each kind ran afterwards.
     """
@@ -42,6 +43,7 @@ class Report:
     after_s: float = 0.0
     problems: list[str] = field(default_factory=list)
     forgotten: list[str] = field(default_factory=list)
+    early: list[str] = field(default_factory=list)
 
     @property
     def is_well(self) -> bool:
@@ -79,6 +81,7 @@ class Report:
         yield f"after the last kill: all that waited ran after {self.waited_s:.0f} s, nothing was left after"
         yield f"{self.clear_s:.0f} s more, and then one of each kind ran after {self.after_s:.0f} s"
         yield from (f"forgotten by the runtime: {text}" for text in self.forgotten)
+        yield from (f"unprepared by the kubelet before its container ended: {text}" for text in self.early)
         yield from (f"PROBLEM: {text}" for text in self.problems)
         yield "all is well" if self.is_well else f"{len(self.problems)} problems"
 

@@ -21,6 +21,7 @@ from scheduler_core.model.device import DeviceName
 
 CUT = "its end is missing: the claim has a CDI document, and no line says that it was completed"
 """A document is written after that line, so it was there."""
+LOST = "it is gone, and the claim has a CDI document"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from plugin.base import files
 from plugin.base.errors import RecordTooNew, StorageFailed
 from plugin.cdi.folder import CdiFolder
 from plugin.claim.quarantine.evidence import evidence
-from plugin.claim.quarantine.quarantined import CUT, Quarantined
+from plugin.claim.quarantine.quarantined import CUT, LOST, Quarantined
 from plugin.claim.record_format import Corrupt, Reading, decode
 from plugin.claim.states import State
 from scheduler_core.model.claim import ClaimUid
@@ -39,6 +39,18 @@ def read(path: Path, uid: ClaimUid, cdi: CdiFolder | None) -> Reading | Quaranti
         # Without its lock a claim may have gone on between the look at its record and that at its document.
         return _read_once(path, uid, cdi)
     return found
+
+
+def lost(path: Path, uid: ClaimUid, cdi: CdiFolder | None) -> Quarantined | None:
+    """Return what a claim may hold whose document names devices and that has no file, else None.
+
+    Prepare writes the record before the document, and the document goes before the record: somebody else
+    removed the file.
+    """
+    if cdi is None or files.exists(path):
+        return None
+    found = _quarantined(uid, LOST, b"", cdi)
+    return found if found.told and not files.exists(path) else None
 
 
 def _read_once(path: Path, uid: ClaimUid, cdi: CdiFolder | None) -> Reading | Quarantined | None:
@@ -69,7 +81,7 @@ def _without_lines(path: Path, uid: ClaimUid, cdi: CdiFolder | None, *, is_empty
         return _quarantined(uid, CUT, b"", cdi)
     aside = aside_of(path)
     if not files.exists(aside):
-        return None  # its record was lost as a whole
+        return None  # see ``lost``: the claim itself may be prepared again
     try:
         data = files.read(aside) or b""
     except StorageFailed:

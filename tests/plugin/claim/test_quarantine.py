@@ -48,6 +48,54 @@ def test_a_whole_gpu_whose_record_is_corrupt_is_not_given_to_a_second_claim(benc
     bench.prepare("u3", "gpu-0")
 
 
+@pytest.mark.parametrize("is_started_anew", [True, False])
+def test_a_whole_gpu_whose_record_is_gone_is_not_given_to_a_second_claim(
+    bench: Any, is_started_anew: bool
+) -> None:
+    bench.prepare("u1", "gpu-0")
+    record_file(bench).unlink()
+    if is_started_anew:
+        bench.restart()
+
+    for device in ("gpu-0", SMALL):
+        with pytest.raises(DeviceHeld, match=r"held by claim u1, whose record.*tangram plugin release u1"):
+            bench.prepare("u2", device)
+    assert bench.document("u1").exists()
+
+    bench.prepare("u2", "gpu-1")
+    bench.unprepare("u1")
+    bench.prepare("u3", "gpu-0")
+
+
+def test_a_claim_whose_record_is_gone_is_prepared_again_for_its_own_pod(bench: Any) -> None:
+    first = bench.prepare("u1", "gpu-0")
+    record_file(bench).unlink()
+    bench.restart()
+
+    assert bench.prepare("u1", "gpu-0") == first
+    assert bench.driver.quarantined() == ()
+    with pytest.raises(DeviceHeld, match="completed"):
+        bench.prepare("u2", "gpu-0")
+
+
+def test_a_claim_whose_record_is_gone_is_released(bench: Any) -> None:
+    bench.prepare("u1", "gpu-0")
+    record_file(bench).unlink()
+
+    assert bench.driver.release(U1).devices == ("gpu-0",)
+
+    assert not bench.document("u1").exists()
+    bench.prepare("u2", "gpu-0")
+
+
+def test_a_claim_that_ended_between_two_looks_is_not_lost(bench: Any) -> None:
+    bench.prepare("u1", "gpu-0")
+    assert bench.driver.quarantined() == ()
+    bench.unprepare("u1")
+    assert bench.driver.quarantined() == ()
+    bench.prepare("u2", "gpu-0")
+
+
 def test_a_damaged_final_newline_does_not_make_a_completed_claim_read_as_begun(bench: Any) -> None:
     bench.prepare("u1", HALF)
     data = record_file(bench).read_bytes()
