@@ -224,8 +224,8 @@ class RecordStore:
                     empty.append(uid)  # or it was removed since the folder was listed
                 case _:
                     pass
-        gone = (self._lost_claim(uid) for uid in tuple(self._lost) if uid != but)
-        quarantined += [found for found in gone if found is not None]
+        missing = (self._lost_claim(uid) for uid in tuple(self._lost) if uid != but)
+        quarantined += [found for found in missing if found is not None]
         temporary = (files.original_name(name) for name in listed)
         return Census(
             records=tuple(records),

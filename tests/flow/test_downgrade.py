@@ -25,8 +25,8 @@ from agent.inventory.table_files import read_table
 from agent.inventory.vfs.option import read_vf_rules
 from plugin._pb.dra_v1 import api_pb2 as v1
 
-BEFORE = FORMATS["3"]
-"""The version before records had seals, and before documents had once what devices share."""
+BEFORE = ("3", "3-seals")
+"""The formats of the versions before: one without seals, and the one directly before today's."""
 CLAIM_OF = {claim.name: claim for claim in CLAIMS}
 VF = "nic-0000-19-00-0-vf-{}"
 GPUS = {
@@ -98,11 +98,11 @@ class Live:
             self.kubelet.undone(claim)
 
 
-@pytest.fixture(scope="session")
-def version_before(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the version before."""
+@pytest.fixture(scope="session", params=BEFORE)
+def version_before(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a version before."""
     try:
-        return source_of(BEFORE, tmp_path_factory.mktemp("before"))
+        return source_of(FORMATS[request.param], tmp_path_factory.mktemp("before"))
     except NotInHistory as error:
         pytest.skip(f"needs the history of this repository: {error}")
 

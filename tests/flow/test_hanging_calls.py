@@ -131,7 +131,7 @@ def test_sigterm_ends_a_process_whose_hardware_hangs_within_its_grace(
             kubelet.info()
         process.send_signal(signal.SIGTERM)
 
-        status = process.wait(timeout=60)
+        status = process.wait(timeout=30)
         said = process.stderr.read()
         with pytest.raises(grpc.RpcError):
             call.result()
@@ -152,4 +152,4 @@ def test_sigterm_ends_a_process_that_hangs_at_its_start(site: Any) -> None:
             assert process.poll() is None
         process.send_signal(signal.SIGTERM)
 
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=30) == 0
