@@ -45,8 +45,8 @@ def run_clean(options: Options, run_folder: Path, write: Write, *, as_json: bool
     cdi = CdiFolder(options.cdi_dir, options.driver_name)
     refuse_foreign_data(options)
     with_others = shared(run_folder, options.machine_dir)
-    _refuse_used(options, cdi, subject)
     _refuse_elsewhere(options, cdi, with_others, subject)
+    _refuse_used(options, cdi, subject)
     other = other_driver(options)
     goes = NOTHING if other or not files.exists(options.data_dir) else with_others
     _refuse_running((*goes.trees, options.data_dir), goes.daemons, proc, subject)

@@ -181,7 +181,8 @@ def test_a_mig_partition_under_mps_has_a_daemon_for_its_mig_device(bench: Any) -
 def test_a_gpu_that_is_cut_is_not_put_under_mps(bench: Any) -> None:
     bench.prepare("u1", "gpu-0-mig-1g-5gb-2")
     claim = share(bench, "u2")
-    (bench.options.claims_dir / "u1.json").unlink()
+    for path in (bench.options.claims_dir / "u1.json", bench.document("u1")):
+        path.unlink()
 
     with pytest.raises(PlacementTaken, match="it is cut into"):
         bench.driver.prepare(claim)

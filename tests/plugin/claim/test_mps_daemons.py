@@ -181,9 +181,12 @@ def test_a_daemon_that_cannot_be_started_again_is_told_once_and_its_claim_still_
     assert bench.leftovers() == []
 
 
-def test_a_daemon_whose_claim_has_no_record_any_more_is_ended(bench: Any) -> None:
+def test_a_daemon_whose_claim_has_neither_record_nor_document_any_more_is_ended(bench: Any) -> None:
     bench.driver.prepare(share(bench, "u1"))
     (bench.options.claims_dir / "u1.json").unlink()
+    bench.restart()
+    assert len(bench.machine.mps.names()) == 1, "its document names it: a container may use it"
+    bench.document("u1").unlink()
 
     bench.restart()
 
