@@ -146,12 +146,14 @@ def test_ctrl_c_ends_the_command_and_its_processes_without_a_traceback():
     """The terminal ends once nobody has it open any more, so once the last process has ended."""
     ours, theirs = pty.openpty()
     asked = ("simulate", "--add", "2=a100x2", "--mix", "mid", "--arrivals", "200000")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
     command = subprocess.Popen(
         [str(Path(sys.executable).with_name("tangram")), *asked],
         stdout=subprocess.DEVNULL,
         stderr=theirs,
         start_new_session=True,
     )
+    signal.signal(signal.SIGINT, before)
     os.close(theirs)
     said = b""
     while b"simulating: best-fit 1 %" not in said and b"first-fit 1 %" not in said:
