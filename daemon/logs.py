@@ -137,3 +137,22 @@ def set_level(wanted: str) -> None:
 def time_text(seconds: float) -> str:
     """Return a time as RFC 3339 in UTC with milliseconds. Units: seconds since 1970."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class OneWarning:
+    """Logs a failure that is retried: a warning the first time, then for debugging, until it is over."""
+
+    def __init__(self, log: logging.Logger, text: str) -> None:
+        """Take the log of the module that fails. Shape: ``text`` has one ``%s`` for the error."""
+        self._log = log
+        self._text = text
+        self._is_told = False
+
+    def failed(self, error: Exception) -> None:
+        """Log the failure."""
+        self._log.log(logging.DEBUG if self._is_told else logging.WARNING, self._text, error)
+        self._is_told = True
+
+    def over(self) -> None:
+        """Let the next failure be a warning again."""
+        self._is_told = False

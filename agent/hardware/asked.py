@@ -1,6 +1,6 @@
-"""GPUs that are asked one question at a time, and how long one look at them all waits for those that hang.
+"""The questions that the driver is asked about GPUs, one GPU at a time.
 
-What is asked is here; how a question reaches the driver is in ``late``.
+One look at all GPUs limits how long it waits for GPUs that hang. ``late`` brings a question to the driver.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from agent.hardware.types import (
 Answer = TypeVar("Answer")
 
 _LOOK_S: Final = 30.0
-"""How long one look waits for the first GPUs that hang, all together."""
+"""How long one look waits for all GPUs that hang, until this time is used up. Units: seconds."""
 _LEAST_S: Final = 5.0
-"""How long it waits for each other one: a healthy GPU may need seconds where the driver starts it anew."""
+"""How long it waits for each GPU after that: a healthy one may need seconds to start. Units: seconds."""
 
 
 class OpenGpus(GpuFacts, GpuVitalsReader, MigWriter, ComputeModeWriter, Protocol):
@@ -154,9 +154,9 @@ class AskedGpus(ABC):
 
 
 class GpusInOneLook(AskedGpus):
-    """GPUs for one look at all of them: those that hang share the time that the first may take.
+    """The same questions for one look at all GPUs. It waits 30 s for GPUs that hang, then 5 s for each.
 
-    For one thread. Units: ``clock`` seconds.
+    One thread uses it. Units: ``clock`` seconds.
     """
 
     def __init__(self, gpus: AskedGpus, clock: Callable[[], float]) -> None:
@@ -169,7 +169,7 @@ class GpusInOneLook(AskedGpus):
         return self
 
     def ask(self, about: str, question: Callable[[OpenGpus], Answer]) -> Answer:
-        """Ask, and wait for the answer as long as the look may. Raises: HardwareError."""
+        """Ask, and wait no longer than the look has time left. Raises: HardwareError."""
         left_s = max(_LEAST_S, float(round(_LOOK_S - self._waited_s)))  # people read it in messages
         begun = self._clock()
         try:

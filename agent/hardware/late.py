@@ -46,7 +46,7 @@ class LateGpus(AskedGpus):
             _end(driver)
 
     def in_one_look(self) -> GpusInOneLook:
-        """Return these GPUs for one look, which waits a bounded time for all that hang."""
+        """Return a reader for one look at all GPUs, which limits how long it waits for GPUs that hang."""
         return GpusInOneLook(self, self._clock)
 
     def session(self, about: str) -> OpenGpus:

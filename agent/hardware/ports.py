@@ -91,7 +91,7 @@ class GpuReader(GpuFacts, GpuVitalsReader, Protocol):
         ...
 
     def in_one_look(self) -> GpuReader:
-        """Return this reader for one look at all GPUs, which waits a bounded time for those that hang."""
+        """Return a reader for one look at all GPUs, which limits how long it waits for GPUs that hang."""
         ...
 
 

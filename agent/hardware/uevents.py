@@ -15,12 +15,14 @@ from typing import Any, Final
 
 from agent.hardware.errors import NotSupported
 from daemon.backoff import Backoff
+from daemon.logs import OneWarning
 
 SUBSYSTEMS: Final = ("pci", "drm", "nvidia", "net", "infiniband")
 _DRIVER_MODULE: Final = "module"  # loading a driver gives no event for each GPU
 _MODULES: Final = ("nvidia", "mlx", "vfio")
 _POLL_S: Final = 1.0  # how long after the end it may still listen
 _RETRIES: Final = Backoff(first=0.1, most=60.0)
+_DEAF: Final = "events of devices cannot be heard: %s; it is retried, and changes are seen later"
 _log = logging.getLogger(__name__)
 
 
@@ -29,7 +31,7 @@ class Uevents:
 
     def __init__(self, udevd: Path = Path("/run/udev/control")) -> None:
         self._udevd = udevd
-        self._is_deaf = False
+        self._deafness = OneWarning(_log, _DEAF)
 
     def listen(self, hear: Callable[[str], None], stop: threading.Event) -> None:
         """Call ``hear`` once it listens, then for every event until ``stop`` is set.
@@ -63,18 +65,10 @@ class Uevents:
                 monitor.filter_by(subsystem)
             monitor.start()
         except OSError as error:
-            self._tell_deaf(error)
+            self._deafness.failed(error)
             raise
-        self._is_deaf = False
+        self._deafness.over()
         return monitor
-
-    def _tell_deaf(self, error: OSError) -> None:
-        """Say once that nothing is heard, until it works again."""
-        level = logging.DEBUG if self._is_deaf else logging.WARNING
-        self._is_deaf = True
-        _log.log(
-            level, "events of devices cannot be heard: %s; it is retried, and changes are seen later", error
-        )
 
     def _monitor(self) -> Any:
         try:

@@ -110,8 +110,8 @@ def remove(path: Path) -> bool:
 def read(path: Path | str, unreadable: bytes | None = None) -> bytes | None:
     """Return a file's bytes, None where it does not exist.
 
-    Shape: ``unreadable`` is returned for a file that cannot be read. Without it that is an error, and what
-           says nothing of the file, as too many open files, is one in any case.
+    Shape: ``unreadable`` is returned for a file that cannot be read; without it that is an error. Too many
+           open files and the like are an error in any case: they say nothing of the file.
     Raises: StorageFailed, also for what is no regular file: opening a pipe does not wait for its writer.
     """
     try:
@@ -228,9 +228,9 @@ def _unlink(path: str | Path) -> bool:
 
 
 def _has_made_room(error: OSError, *paths: Path | str) -> bool:
-    """Whether a call failed as an empty folder was in the place of one of the files; it is removed then.
+    """Remove the empty folders in the place of these files; return whether one made the call fail.
 
-    Raises: StorageFailed where the folder cannot be removed, as one with content.
+    Raises: StorageFailed where a folder cannot be removed, for example one with content.
     """
     if error.errno not in {errno.EISDIR, errno.ENOTEMPTY, errno.EEXIST}:
         return False

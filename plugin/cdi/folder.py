@@ -58,7 +58,7 @@ class CdiFolder:
     def ensure(self, uid: ClaimUid, content: bytes) -> str:
         """Write a claim's document unless the file has this content already, and read it back.
 
-        Here and below a file that cannot be read has other content. Returns the checksum of the document.
+        A file that cannot be read is written again, here and below. Returns the checksum of the document.
         Raises: StorageFailed; NotReady where the file has other content afterwards.
         """
         path = self.path(uid)

@@ -58,7 +58,7 @@ class MetadataFolder:
     def ensure(self, ref: ClaimRef, uid: ClaimUid, found: Iterable[RequestFile]) -> None:
         """Write the files of a claim and their documents, unless they say the same already.
 
-        One that cannot be read says something else.
+        A file that cannot be read is written again.
         Raises: StorageFailed; ClaimUnusable where a name cannot name a file.
         """
         for file in found:
@@ -77,8 +77,8 @@ class MetadataFolder:
     def remove(self, ref: ClaimRef | None, uid: ClaimUid) -> None:
         """Remove the documents of a claim and its files. Shape: ``ref`` None where it is not known.
 
-        The files of a later claim of the same name stay; one that cannot be read is nobody's. Raises:
-        StorageFailed.
+        The files of a later claim of the same name stay. A file that cannot be read does not count as one.
+        Raises: StorageFailed.
         """
         # A text, since nearly every claim has no files, and a path costs more than this look.
         own = f"{self.folder}/{_folder_name(ref)}" if ref is not None else None
@@ -99,8 +99,8 @@ class MetadataFolder:
     def claims(self, tell: Tell) -> frozenset[ClaimUid]:
         """Return the claims that have a document or files, whole or half-written.
 
-        Files that cannot be read are told and have no known owner. Raises: StorageFailed where the documents
-        cannot be listed, or for what says nothing of the files.
+        ``tell`` is called for each file that cannot be read; the claim of such a file is not known.
+        Raises: StorageFailed where documents cannot be listed, or the process has too many open files.
         """
         start = f"{self.driver}_metadata_"
         names = (files.original_name(name) or name for name in files.names(self.cdi_folder))
@@ -144,13 +144,13 @@ def _refuse_unusable(ref: ClaimRef, request: str) -> None:
 
 
 def _nobody(thing: str, text: str) -> None:
-    """Tell nobody: what cannot be read is removed, or was told by a look."""
+    """Ignore an error of reading: the file is removed now, or a look has logged it already."""
 
 
 def _owners(folder: Path | str, tell: Tell = _nobody) -> set[str | None]:
-    """Return the UIDs in a claim's files, None for a file that cannot be read, and for files not listed.
+    """Return the UIDs in a claim's files, None for a file or folder that cannot be read.
 
-    Raises: StorageFailed for what says nothing of the files.
+    Raises: StorageFailed where the process has too many open files.
     """
     found: set[str | None] = set()
     requests: Sequence[str] = ()
@@ -185,7 +185,10 @@ def _names_in(data: bytes | None) -> _Names | None:
 
 
 def _remove_folder(folder: Path) -> None:
-    """Remove a claim's folder, or what has its name. One that cannot be looked at is left to a later look."""
+    """Remove a claim's folder, or the file or link in its place.
+
+    One that cannot be examined stays, and a later look tries again. Raises: StorageFailed.
+    """
     try:
         shutil.rmtree(folder)
     except FileNotFoundError:

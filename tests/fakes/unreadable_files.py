@@ -1,6 +1,6 @@
-"""What may stand in the place of a file and gives an error to whoever reads it, by name.
+"""Things that can be in the place of a file and cannot be read, by name.
 
-Each takes a path, makes its folder, and replaces what is there. A link to itself cannot even be looked at.
+Each takes a path, makes its folder, and replaces the file there. A link to itself fails on stat, too.
 """
 
 from __future__ import annotations

@@ -20,3 +20,23 @@ def program():
         if not path.exists():
             pytest.skip(f"needs {name}: make cluster-tools builds one")
     return lambda name: str(found[name])
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """A simulated machine where the campaign of chaos looks for it."""
+    from chaos.documents import MACHINE  # noqa: PLC0415 - found by the path that is set above
+
+    from agent.hardware.simulated import SimulatedMachine, load_node  # noqa: PLC0415
+
+    return SimulatedMachine.open(load_node("dgx-a100"), tmp_path / MACHINE.lstrip("/"))
+
+
+@pytest.fixture
+def side(machine, tmp_path):
+    """The campaign's side of a node, with its folder of locks."""
+    from chaos.node_side import NodeSide  # noqa: PLC0415
+
+    found = NodeSide(tmp_path, tmp_path / "containerd")
+    found.prepare()
+    return found

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,28 +11,13 @@ from typing import Any
 import pytest
 from chaos import holder
 from chaos.documents import FOLDER, MACHINE
-from chaos.forgotten import Container, forgotten
 from chaos.holder import Holder, Seen
 from chaos.node_side import NodeSide
-from chaos.observer import Observer
-from chaos.report import Report
 
-from agent.hardware.simulated import SimulatedMachine, load_node
+from agent.hardware.simulated import SimulatedMachine
 from agent.hardware.types import MigSpec, Placement
 
 VF, PF = "0000:0c:00.1", "0000:0c:00.0"
-
-
-@pytest.fixture
-def machine(tmp_path: Path) -> SimulatedMachine:
-    return SimulatedMachine.open(load_node("dgx-a100"), tmp_path / MACHINE.lstrip("/"))
-
-
-@pytest.fixture
-def side(machine: SimulatedMachine, tmp_path: Path) -> NodeSide:
-    found = NodeSide(tmp_path, tmp_path / "containerd")
-    found.prepare()
-    return found
 
 
 @pytest.fixture
@@ -236,108 +219,3 @@ def test_a_log_with_a_traceback_is_found_and_kept_when_the_kubelet_has_removed_i
 
     assert side.tracebacks(keep=tmp_path / "kept") == [found]
     assert "Traceback" in (tmp_path / "kept/tangram-system_tangram-x_uid_agent_0.log").read_text()
-
-
-def process(proc: Path, pid: int, pod: str, started_s: int) -> None:
-    """Write what /proc says of a container's program."""
-    folder = proc / str(pid)
-    folder.mkdir(parents=True)
-    words = ("python3", "-I", "-S", f"{FOLDER}/holder.py", FOLDER, MACHINE, pod, pod, "60", "")
-    (folder / "cmdline").write_text("\0".join(words))
-    ticks = started_s * os.sysconf("SC_CLK_TCK")
-    (folder / "stat").write_text(f"{pid} (python3) S {' 0' * 18} {ticks} 0")
-    (folder / "exe").symlink_to("/usr/bin/python3")
-
-
-def test_a_container_that_runs_while_the_runtime_calls_it_created_is_forgotten(tmp_path: Path) -> None:
-    proc, runtime = tmp_path / "proc", tmp_path / "containerd"
-    for pid, pod, started_s in ((1, "known", 10), (2, "lost", 10), (3, "new", 98), (4, "ended", 10)):
-        process(proc, pid, pod, started_s)
-    (proc / "4/exe").unlink()
-    (proc / "uptime").write_text("100.00 1.00")
-    for name, pid in (("one", 1), ("two", 0)):
-        known(runtime, name, pid)
-
-    (found,) = forgotten(proc, runtime)
-
-    assert (found.pid, found.pod, found.age_s) == (2, "lost", 90.0)
-
-
-def test_a_container_is_forgotten_as_soon_as_another_one_of_its_pod_runs(tmp_path: Path) -> None:
-    """The sandbox may go within seconds: the first one told then that its hardware was gone."""
-    proc, runtime = tmp_path / "proc", tmp_path / "containerd"
-    for pid, pod, started_s in ((1, "p", 97), (2, "p", 99), (3, "next", 99), (4, "q", 98), (5, "q", 99)):
-        process(proc, pid, pod, started_s)
-    (proc / "uptime").write_text("100.00 1.00")
-    for pid in (2, 4):  # 5 is younger than the one that is known: it begins just now
-        known(runtime, str(pid), pid)
-
-    assert [one.pid for one in forgotten(proc, runtime)] == [1]
-
-
-def known(runtime: Path, name: str, pid: int) -> None:
-    """Write what containerd keeps of a container."""
-    file = runtime / "io.containerd.grpc.v1.cri/containers" / name / "status"
-    file.parent.mkdir(parents=True)
-    file.write_text(json.dumps({"Pid": pid, "StartedAt": pid, "FinishedAt": 0}))
-
-
-@pytest.mark.parametrize("is_forgotten", [True, False])
-def test_what_a_forgotten_container_does_is_no_problem_of_the_driver_and_is_told(
-    side: NodeSide, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, is_forgotten: bool
-) -> None:
-    found = [Container(7, "p", "p", 9.0)] if is_forgotten else []
-    monkeypatch.setattr(side, "forgotten", lambda: found)
-    report, said = Report(1), list[str]()
-    observer = Observer(NoObjects(), side, report, said.append)  # type: ignore[arg-type]
-    observer.look()
-    holder_of_p = Holder(*(tmp_path / one.lstrip("/") for one in (FOLDER, MACHINE)), "p", "p")
-
-    holder_of_p.tell("lost", why="gone")
-    observer.look()
-
-    assert [len(report.forgotten), len(report.problems)] == ([1, 0] if is_forgotten else [0, 1])
-    assert any("pod p: gone" in one for one in said)
-
-
-CLAIM_P = "claim chaos-1/p (uid-p)"
-
-
-@pytest.mark.parametrize(
-    ("said", "is_early"),
-    [
-        (f"{CLAIM_P}: unprepared", True),
-        ("claim chaos-1/p-c-x7k2q (uid-p): unprepared", True),
-        ("claim chaos-1/p-2 (uid-p): unprepared", False),
-        (f"{CLAIM_P}: prepared, with gpu-0", False),
-        (f"{CLAIM_P}: no pod has it; what it has here is undone\n{CLAIM_P}: unprepared", False),
-    ],
-)
-def test_a_device_that_the_kubelet_gave_up_before_its_container_ended_is_told_apart(
-    side: NodeSide, tmp_path: Path, said: str, is_early: bool
-) -> None:
-    log = tmp_path / "var/log/pods/tangram-system_tangram-x_uid/plugin/0.log"
-    log.parent.mkdir(parents=True)
-    log.write_text(f"{said}\n")
-    report = Report(1)
-    observer = Observer(NoObjects(), side, report, lambda _: None)  # type: ignore[arg-type]
-    folder, machine = (tmp_path / one.lstrip("/") for one in (FOLDER, MACHINE))
-
-    Holder(folder, machine, "q", "q").tell("double", unit="vf", with_="p")
-    Holder(folder, machine, "p", "p").tell("lost", why="gone")
-    observer.look()
-
-    assert [len(report.early), len(report.problems)] == ([2, 0] if is_early else [0, 2])
-
-
-class NoObjects:
-    """An API server without slices, claims and pods."""
-
-    def slices(self) -> list[Any]:
-        return []
-
-    def claims(self) -> list[Any]:
-        return []
-
-    def documents(self, _: object) -> list[Any]:
-        return []

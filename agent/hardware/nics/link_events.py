@@ -17,6 +17,7 @@ from typing import Final
 
 from agent.hardware.interfaces import Interfaces
 from daemon.backoff import Backoff
+from daemon.logs import OneWarning
 
 _LINK_GROUP: Final = 1  # RTMGRP_LINK of rtnetlink.h
 _NEW_LINK, _DELETED_LINK = 16, 17
@@ -29,6 +30,7 @@ _UP, _HAS_CARRIER = 0x1, 0x10000  # IFF_UP, IFF_LOWER_UP of if.h
 _MOST_BYTES: Final = 2**16
 _POLL_S: Final = 1.0  # how long after the end it may still listen
 _RETRIES: Final = Backoff(first=0.1, most=60.0)
+_DEAF: Final = "events of links cannot be heard: %s; it is retried, and changes are seen later"
 _log = logging.getLogger(__name__)
 
 Open = Callable[[], socket.socket]
@@ -55,7 +57,7 @@ class LinkEvents:
         self._sys = root / "sys"
         self._open = opened
         self._flags: dict[int, int] = {}
-        self._is_deaf = False
+        self._deafness = OneWarning(_log, _DEAF)
 
     def listen(self, hear: Callable[[str], None], stop: threading.Event) -> None:
         """Call ``hear`` once it listens, then for every change until ``stop`` is set.
@@ -85,13 +87,9 @@ class LinkEvents:
         try:
             opened = self._open()
         except OSError as error:
-            level = logging.DEBUG if self._is_deaf else logging.WARNING
-            self._is_deaf = True
-            _log.log(
-                level, "events of links cannot be heard: %s; it is retried, and changes are seen later", error
-            )
+            self._deafness.failed(error)
             raise
-        self._is_deaf = False
+        self._deafness.over()
         return opened
 
     def _received(self, opened: socket.socket) -> Iterator[str]:

@@ -10,7 +10,6 @@ import contextlib
 import fcntl
 import json
 import os
-import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,10 +18,10 @@ from typing import Any
 from chaos import holder
 from chaos.documents import FOLDER, MACHINE
 from chaos.forgotten import Container, forgotten
+from chaos.plugin_log import Said, said_of
 
 Event = dict[str, Any]
 _DRIVER = "tangram.dev"
-_BY_ITSELF = "what it has here is undone"
 _TRACEBACK = "Traceback (most recent call last)"
 
 
@@ -73,17 +72,10 @@ class NodeSide:
             yield f"VFs and settings of GPUs are not as before: {self._changeable()}"
         yield from (f"the lock of {name} is held" for name in self.locked())
 
-    def ended_by_kubelet(self, owner: str) -> bool:
-        """Whether the plugin's log says that a claim was unprepared, and not that it did so by itself.
-
-        Shape: ``owner`` names a claim, or begins the name of one that was made from a template.
-        """
+    def said_of(self, owner: str) -> list[Said]:
+        """Return what the plugin's logs say of a claim, as ``plugin_log.said_of``."""
         self.tracebacks()  # reads the logs
-        line = re.compile(rf"claim [^ /]+/{re.escape(owner)}(-c-\w+)? \([^)]*\): (.*)")
-        said = [found[2] for text in self._logs.values() for found in line.finditer(text)]
-        return any(text.startswith("unprepared") for text in said) and not any(
-            text.endswith(_BY_ITSELF) for text in said
-        )
+        return said_of(owner, self._logs.values())
 
     def tracebacks(self, keep: Path | None = None) -> list[str]:
         """Return the logs of Tangram's containers that have a traceback, also of those that were removed.

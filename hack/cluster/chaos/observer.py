@@ -13,6 +13,7 @@ from chaos.api_side import ApiSide
 from chaos.books import Books
 from chaos.forgotten import Container
 from chaos.node_side import NodeSide
+from chaos.plugin_log import prepared_s, was_unprepared
 from chaos.report import Report
 from chaos.stream import Arrival
 from kube_api import PODS, ApiError
@@ -92,24 +93,29 @@ class Observer:
                 self._report.ran[self._kinds[pod]] += 1
             case "double":
                 text = f"{event['unit']} is held by {event['with_']} and seen by {pod}"
-                self._problem(text, pod, event["with_"], held_by=event["with_"])
+                self._problem(text, pod, event["with_"], is_early=self._was_given_up(event))
             case _:
-                self._problem(f"pod {pod}: {event['why']}", pod, held_by=event["owner"])
+                is_early = was_unprepared(self._node.said_of(event["owner"]), event["at"])
+                self._problem(f"pod {pod}: {event['why']}", pod, is_early=is_early)
 
-    def _problem(self, text: str, *pods: str, held_by: str = "") -> None:
+    def _was_given_up(self, event: Mapping[str, Any]) -> bool:
+        """Whether a device had been unprepared for the claim that holds it before another one got it."""
+        given_s = prepared_s(self._node.said_of(event["owner"]), event["at"])
+        return given_s is not None and was_unprepared(self._node.said_of(event["with_"]), given_s)
+
+    def _problem(self, text: str, *pods: str, is_early: bool = False) -> None:
         """Note a problem, once.
 
-        Shape: ``pods`` are those whose containers have it, or their owners; ``held_by`` the owner of the
-               container that has the hardware and should have ended before anybody else got it.
+        Shape: ``pods`` are those whose containers have it, or their owners; ``is_early`` whether it comes of
+               a claim that the kubelet had unprepared before the container ended.
         """
         known = [self._forgotten[pod] for pod in pods if pod in self._forgotten]
+        noted, what = self._report.problems, "PROBLEM"
         if known:
             text = f"{text}; the runtime has forgotten process {known[0].pid} of {known[0].pod}"
             noted, what = self._report.forgotten, "FORGOTTEN"
-        elif held_by and self._node.ended_by_kubelet(held_by):
+        elif is_early:
             noted, what = self._report.early, "EARLY"
-        else:
-            noted, what = self._report.problems, "PROBLEM"
         if text not in noted:
             noted.append(text)
             self._say(f"{what}: {text}")

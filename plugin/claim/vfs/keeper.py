@@ -64,13 +64,15 @@ class VfKeeper:
         try:
             nics = self.made.nics()
         except PluginError as error:
-            _log.error("which VFs were made is not checked: %s", error)
+            _log.error("the records of VFs are kept, since they cannot be listed: %s", error)
             return
         for pf in nics:
             try:
                 self._forget_if_gone(pf)
             except (PluginError, HardwareError) as error:
-                _log.error("NIC %s: whether its VFs were made is not checked: %s", pf, error)
+                _log.error(
+                    "NIC %s: its record of VFs is kept, since the NIC cannot be checked: %s", pf, error
+                )
 
     def _forget_if_gone(self, pf: Bdf) -> None:
         with self._locked(pf, "check its VFs"):

@@ -17,9 +17,9 @@ from tangram.planning.traces.trace import Trace, Vocabulary
 from tangram.program.text_files import name_of, opened_text
 
 _LINE: Final = MAX_BYTES
-"""Characters that a line may have: as many as other files have bytes."""
+"""The most characters of a line: the limit in bytes of other files."""
 _MOST: Final = 16 * MAX_BYTES
-"""Characters that a trace may have: a decision log needs about a thousand for an arrival."""
+"""The most characters of a trace. A decision log has about 1,000 for each arrival."""
 _Row = tuple[int, Mapping[str, Any]]
 
 

@@ -1,4 +1,4 @@
-"""An agent that cannot listen to its machine says so once, and again after it could in between."""
+"""An agent that cannot listen for events logs one warning, and one more if that fails again later."""
 
 from __future__ import annotations
 

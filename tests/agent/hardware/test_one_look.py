@@ -1,4 +1,4 @@
-"""One look at all GPUs waits a bounded time for those that hang, and reads the healthy ones behind them."""
+"""One look at all GPUs limits how long it waits for GPUs that hang, and still reads the healthy ones."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Node:
         return discover(replace(simulated_hardware(self.machine.simulated).readers, gpus=self.gpus), "node-1")
 
     def wait_for_ends(self) -> None:
-        """Return once every process in which a call hung is gone."""
+        """Wait until every process in which a call hung has ended."""
         for session in self.sessions[:-1]:
             session.process.wait()
 

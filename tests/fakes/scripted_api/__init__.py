@@ -105,7 +105,7 @@ class Script(ThreadingHTTPServer):
         return answer
 
     def have_come(self, count: int) -> bool:
-        """Whether so many requests come within 10 s: a client that gives up may be faster than we are."""
+        """Wait up to 10 s for so many requests; return whether they came. Clients may give up before that."""
         with self._came:
             return self._came.wait_for(lambda: len(self.requests) >= count, 10.0)
 

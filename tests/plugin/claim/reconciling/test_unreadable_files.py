@@ -1,4 +1,4 @@
-"""A file that gives an error to whoever reads it concerns its own claim alone, and is told once."""
+"""A file that cannot be read affects its own claim only, and the log mentions it once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ every_harm = pytest.mark.parametrize("harm", sorted(UNREADABLE))
 
 @pytest.fixture
 def bench(telling_bench: Any) -> Any:
-    """Two GPUs, each of a claim with metadata."""
+    """A plugin with two prepared claims, each with one GPU and metadata."""
     telling_bench.prepare("u1", "gpu-0")
     telling_bench.prepare("u2", "gpu-1")
     return telling_bench

@@ -240,7 +240,7 @@ def test_a_file_that_cannot_be_removed_keeps_no_other_nic_from_being_checked(
     bench.restart()
 
     assert bench.driver.vf_keeper.made.nics() == (bad.stem,), "what was made on the second NIC is forgotten"
-    assert "NIC 0000:19:00.0: whether its VFs were made is not checked" in caplog.text
+    assert "NIC 0000:19:00.0: its record of VFs is kept" in caplog.text
 
 
 def test_too_many_open_files_do_not_make_vfs_somebody_elses(
