@@ -6,6 +6,7 @@ Properties try the same examples in each run, so that a red run means a change; 
 import gc
 import os
 
+import needs
 import pytest
 import short_folders
 from fault_matrix import collecting
@@ -45,3 +46,10 @@ def pytest_collection_finish() -> None:
     """Leave what collecting made out of all later looks for garbage: it lives as long as the process."""
     gc.freeze()
     gc.enable()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what was skipped, and the commands that would run it, in one line."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    if skipped:
+        terminalreporter.write_line(needs.summary([report.longrepr[2] for report in skipped]))

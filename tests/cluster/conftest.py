@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import needs
 import pytest
 
 from kube_api import NAMESPACES, NODES, PODS, KubeApi, Limits, NotFound, Resource
@@ -45,7 +46,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def kubeconfig() -> Path:
     folder, file = os.environ.get("TANGRAM_CLUSTER"), os.environ.get("TANGRAM_TEST_KUBECONFIG")
     if not folder and not file:
-        pytest.skip("needs a cluster: make test-cluster")
+        pytest.skip(f"needs {needs.CLUSTER}")
     return Path(folder, "kubeconfig") if folder else Path(str(file))
 
 

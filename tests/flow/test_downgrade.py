@@ -104,7 +104,7 @@ def version_before(request: pytest.FixtureRequest, tmp_path_factory: pytest.Temp
     try:
         return source_of(FORMATS[request.param], tmp_path_factory.mktemp("before"))
     except NotInHistory as error:
-        pytest.skip(f"needs the history of this repository: {error}")
+        pytest.skip(f"needs the history of this repository: git fetch --unshallow ({error})")
 
 
 @pytest.fixture

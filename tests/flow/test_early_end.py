@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import needs
 import pytest
 
 # A library of both programs that takes its time; loaded to its end, it says so by its status.
@@ -24,7 +25,7 @@ def test_process_one_of_a_container_ends_on_a_signal_that_comes_while_it_loads(
     program: str, tmp_path: Path
 ) -> None:
     if subprocess.run(["unshare", "--pid", "--fork", "true"], capture_output=True, check=False).returncode:
-        pytest.skip("needs the right to make a process namespace")
+        pytest.skip(f"needs {needs.ROOT}")
     (tmp_path / "msgspec.py").write_text(SLOW)
     as_process_one = ["unshare", "--pid", "--fork", "--kill-child", sys.executable, "-m", program]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}

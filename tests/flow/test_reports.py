@@ -1,4 +1,4 @@
-"""Faults that reviews and public bug reports found: each folder of ``tests/data/reports`` has the right answer.
+"""Faults that reviews and public reports found: each folder of ``tests/data/reports`` has the right answer.
 
 A case names its command, run by bash in the project's root with ``$CASE`` as its folder, and what its output
 must and must not have. A situation that no command can build names the test that holds its answer instead.

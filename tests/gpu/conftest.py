@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import needs
 import pytest
 
 from agent.hardware.errors import DriverMissing
@@ -16,7 +17,7 @@ def nvml() -> Iterator[Nvml]:
     try:
         session = Nvml.open()
     except DriverMissing as error:
-        pytest.skip(f"no NVIDIA driver here: {error.reason}")
+        pytest.skip(f"needs {needs.DRIVER} ({error.reason})")
     with session:
         yield session
 
@@ -25,7 +26,7 @@ def nvml() -> Iterator[Nvml]:
 def gpus(nvml: Nvml) -> tuple[Gpu, ...]:
     found = tuple(gpu for gpu in nvml.gpus() if isinstance(gpu, Gpu))
     if not found:
-        pytest.skip("the NVIDIA driver here has no GPU")
+        pytest.skip(f"needs {needs.DRIVER}")
     return found
 
 

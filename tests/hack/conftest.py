@@ -4,6 +4,7 @@ import os
 import sys
 from pathlib import Path
 
+import needs
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -18,7 +19,7 @@ def program():
     found = {"kubectl": tools / "kubernetes-1.37/kubectl", "helm": tools / "helm/helm"}
     for name, path in found.items():
         if not path.exists():
-            pytest.skip(f"needs {name}: make cluster-tools builds one")
+            needs.fail_or_skip(needs.CLUSTER_PROGRAMS, f"there is no {name}")
     return lambda name: str(found[name])
 
 

@@ -12,6 +12,7 @@ import tomllib
 from dataclasses import replace
 from pathlib import Path
 
+import needs
 import pytest
 from launcher.build import CHECKOUT
 from launcher.cgroups import make_own, own_group
@@ -258,7 +259,7 @@ def test_a_network_that_cannot_be_made_is_one_message_with_what_ip_said(tmp_path
 def test_the_images_are_the_same_bytes_for_the_same_busybox(tmp_path: Path) -> None:
     busybox = find_program("busybox")
     if busybox is None:
-        pytest.skip("busybox is not installed")
+        needs.fail_or_skip(needs.CONTAINERS)
     folders = [tmp_path / name for name in ("one", "two")]
     for folder in folders:
         folder.mkdir()

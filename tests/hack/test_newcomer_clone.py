@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 
+import needs
 import pytest
 from launcher import newcomer
 from launcher.errors import LauncherError
@@ -24,8 +24,7 @@ def checkout(tmp_path, monkeypatch):
 @pytest.fixture
 def repository(checkout):
     """The same as a git repository, its file committed."""
-    if shutil.which("git") is None:
-        pytest.skip("needs git")
+    needs.require_programs("git")
     named = ("-c", "user.name=a", "-c", "user.email=a@example.com")
     for command in (("init", "--quiet"), ("add", "."), (*named, "commit", "--quiet", "--message", "one")):
         subprocess.run(("git", "-C", str(checkout), *command), check=True)

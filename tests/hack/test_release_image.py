@@ -8,6 +8,7 @@ import re
 import subprocess
 
 import image
+import needs
 import pytest
 import release
 from podman_runs import real_podman
@@ -29,9 +30,9 @@ def podman():
 @pytest.fixture(scope="module")
 def made(program, podman, tmp_path_factory):
     """The folder of a release. The image is that of the cluster's tests: it is built once for both."""
-    is_required = os.environ.get("TANGRAM_REQUIRE_PODMAN") == "1"
-    if not image.archive_path(None).exists() and not is_required:
-        pytest.skip("needs the image of these sources: hack/image.py build, or make test-cluster, builds it")
+    # Where everything is required the release builds the image itself.
+    if not image.archive_path(None).exists() and os.environ.get("TANGRAM_REQUIRE_ALL") != "1":
+        needs.fail_or_skip(needs.IMAGE)
     folder = tmp_path_factory.mktemp("release") / "dist"
     one = release.Release(version="0.1.0", image=IMAGE, time=1, folder=folder, programs=program)
     release.make(one, with_image=True)

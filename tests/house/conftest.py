@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import needs
 import pytest
 import yaml
 
@@ -23,7 +24,7 @@ def program():
         built = Path(os.environ.get("TANGRAM_TOOLS") or ROOT / ".tangram/tools") / folder
         found = shutil.which(name) or shutil.which(name, path=str(built))
         if found is None:
-            pytest.skip(f"needs {name}: make cluster-tools builds one")
+            needs.fail_or_skip(needs.CLUSTER_PROGRAMS, f"there is no {name}")
         return found
 
     return find

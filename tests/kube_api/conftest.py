@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 import ssl
 import subprocess
 import time
@@ -12,6 +11,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
+import needs
 import pytest
 from real_api import ADMIN, NOBODY, RealApi, programs
 from scripted_api import Clock, Script, serving, write_kubeconfig
@@ -32,8 +32,7 @@ def server() -> Iterator[Script]:
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with tls.crt, which is its own authority and names 127.0.0.1 only, and tls.key."""
-    if shutil.which("openssl") is None:
-        pytest.skip("openssl is not installed")
+    needs.require_programs("openssl")
     folder = tmp_path_factory.mktemp("certificate")
     wanted = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=script"
     files = ["-keyout", folder / "tls.key", "-out", folder / "tls.crt"]
@@ -113,8 +112,9 @@ def watching(connect: Connect, server: Script, stop: Event) -> Callable[..., Ite
 def real_server(certificate: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealApi]:
     """A real API server for all tests of this process."""
     found = programs(Path(__file__).parent.parent.parent)
-    if found is None or shutil.which("setpriv") is None:
-        pytest.skip("no API server: run make cluster-tools, or set TANGRAM_API_SERVER_BIN")
+    if found is None:
+        needs.fail_or_skip(needs.CLUSTER_PROGRAMS)
+    needs.require_programs("setpriv")
     server = RealApi(found, tmp_path_factory.mktemp("real"), certificate)
     try:
         server.start()

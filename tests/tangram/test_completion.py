@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
 
 Command = Callable[..., Any]
@@ -55,7 +56,7 @@ def test_each_shell_gets_code_for_both_names_of_the_command(tangram: Command, sh
     assert "_ARGCOMPLETE" in code
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+@pytest.mark.skipif(shutil.which("bash") is None, reason=f"needs {needs.program('bash')}")
 def test_bash_completes_with_that_code() -> None:
     press = """
         source <(tangram completion bash)

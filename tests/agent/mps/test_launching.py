@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import needs
 import pytest
 from short_folders import ON_DISK
 
@@ -81,7 +82,7 @@ def mounting() -> Iterator[MpsProgram]:
         yield replace(plain, memory=MountedMemory())
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it mounts a file system")
+@pytest.mark.skipif(os.geteuid() != 0, reason=f"needs {needs.ROOT}")
 def test_a_daemon_has_the_memory_that_its_programs_get_and_not_the_hosts(mounting: MpsProgram) -> None:
     name = daemon_name("GPU-1")
     mounting.start_daemon(name, "GPU-1")

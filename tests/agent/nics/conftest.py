@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
 
 from agent.hardware.nics.interfaces import MovableInterfaces
@@ -102,9 +103,9 @@ def why_no_namespaces_here() -> str | None:
 
 
 def why_no_namespaces() -> str | None:
-    missing = [name for name in ("ip", "unshare", "nsenter") if shutil.which(name) is None]
+    missing = [name for name in ("ip", "unshare", "nsenter", "busybox") if shutil.which(name) is None]
     if os.geteuid() != 0 or missing:
-        return f"needs root, and {', '.join(missing) or 'nothing else'}"
+        return f"needs {needs.NAMESPACES}"
     probe = ["unshare", "--net", "ip", "link", "add", "probe0", "type", "veth", "peer", "name", "probe1"]
     tried = subprocess.run(probe, capture_output=True, text=True, check=False, timeout=30)
     return f"this kernel makes no veth devices: {tried.stderr.strip()}" if tried.returncode else None

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import pytest
+import needs
 from playwright.sync_api import Browser, Page, sync_playwright
 
 OPTIONS = (
@@ -20,10 +19,8 @@ OPTIONS = (
 def real_chromium() -> Iterator[Browser]:
     """A browser, or the test is skipped with the reason."""
     path = shutil.which("chromium")
-    if path is None and os.environ.get("TANGRAM_REQUIRE_CHROMIUM") == "1":
-        pytest.fail("a browser must run here, and cannot: chromium is not installed")
     if path is None:
-        pytest.skip("chromium is not installed")
+        needs.fail_or_skip(needs.BROWSER)
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=path, args=OPTIONS)
         yield browser

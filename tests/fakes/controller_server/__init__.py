@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+import needs
 from real_api import ADMIN, RealApi, programs
 from scripted_api import write_kubeconfig
 
@@ -18,8 +17,9 @@ _KEY = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 
 def real_server(folder: Path) -> Iterator[RealApi]:
     """Yield a server that runs until the generator is closed."""
     found = programs(_ROOT)
-    if found is None or shutil.which("setpriv") is None or shutil.which("openssl") is None:
-        pytest.skip("no API server: run make cluster-tools, or set TANGRAM_API_SERVER_BIN")
+    if found is None:
+        needs.fail_or_skip(needs.CLUSTER_PROGRAMS)
+    needs.require_programs("setpriv", "openssl")
     files = ["-keyout", folder / "tls.key", "-out", folder / "tls.crt"]
     command = ["openssl", *_KEY.split(), "-addext", "subjectAltName=IP:127.0.0.1", *files]
     subprocess.run(command, check=True, capture_output=True, timeout=60)

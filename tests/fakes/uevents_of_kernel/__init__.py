@@ -15,6 +15,8 @@ from concurrent.futures import Future
 from threading import Thread
 from typing import Final
 
+import needs
+
 CLONE_NEWNET: Final = 0x40000000
 KOBJECT_UEVENT: Final = 15
 UDEVD: Final = 2
@@ -27,7 +29,7 @@ _UDEVD_HEADER: Final = struct.Struct("=8sI I I I I I I I")
 
 def why_not() -> str | None:
     """Return why no thread here can have a network namespace of its own, None where it can."""
-    return None if os.geteuid() == 0 else "needs root, for a network namespace and the kernel's events in it"
+    return None if os.geteuid() == 0 else f"needs {needs.ROOT}"
 
 
 def in_own_network(work: Callable[[Events], None]) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
 
 from plugin.base.budget import Budget, Budgets
@@ -25,7 +26,8 @@ from scheduler_core.model.claim import ClaimRef, ClaimUid
 REF = ClaimRef("default", "claim-u1")
 SHELLS = [
     pytest.param(
-        words, marks=pytest.mark.skipif(shutil.which(words[0]) is None, reason=f"no {words[0]} here")
+        words,
+        marks=pytest.mark.skipif(shutil.which(words[0]) is None, reason=f"needs {needs.program(words[0])}"),
     )
     for words in (["sh"], ["dash"], ["bash", "--posix"], ["busybox", "sh"])
 ]
@@ -104,7 +106,7 @@ def served(place: Place) -> Iterator[Place]:
 def container() -> Iterator[int]:
     """The number of a process in another network namespace."""
     if os.geteuid() != 0 or shutil.which("unshare") is None:
-        pytest.skip("needs root and unshare, to make a network namespace")
+        pytest.skip(f"needs {needs.NAMESPACES}")
     command = ["unshare", "--net", "sh", "-c", "echo ready; exec sleep 600"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

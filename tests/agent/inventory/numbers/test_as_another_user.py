@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import needs
 import pytest
 from short_folders import short_folder
 
@@ -17,7 +18,7 @@ from agent.inventory.numbers.number_file import NumberFile
 from agent.inventory.numbers.numbering import GpusSeen
 from plugin.base.folders import open_to_agent
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason=f"needs {needs.ROOT}")
 AGENT = 65532  # as in deploy/manifests/base/daemonset.yaml
 A, B = "0000:01:00.0", "0000:02:00.0"
 

@@ -1,0 +1,53 @@
+"""What some tests need beyond Python and make, and one line about those that were skipped for want of it.
+
+A skip says what is missing and which command provides it. Where everything must be there
+(``TANGRAM_REQUIRE_ALL=1``, as in CI) the test fails instead.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections import Counter
+from typing import Final, NoReturn
+
+import pytest
+
+CONTAINERS: Final = "containers: as root, apt-get install podman crun busybox-static"
+COMPILER: Final = "a C compiler on x86_64 Debian: apt-get install gcc libc6-dev"
+BROWSER: Final = "a browser: apt-get install chromium"
+CLUSTER: Final = "a cluster: make test-cluster"
+CLUSTER_PROGRAMS: Final = "an API server, kubectl and Helm: make cluster-tools"
+NAMESPACES: Final = "network namespaces: as root, apt-get install iproute2 busybox-static"
+ROOT: Final = "root: sudo make test"
+DRIVER: Final = "an NVIDIA GPU: run them on a node that has one"
+IMAGE: Final = "the image of these sources: .venv/bin/python hack/image.py build, or make test-cluster"
+
+
+def program(name: str) -> str:
+    """Return what a test needs that runs a program of the distribution."""
+    return f"{name}: apt-get install {name}"
+
+
+def fail_or_skip(need: str, reason: str = "") -> NoReturn:
+    """End a test that cannot run here, whose ``need`` is ``WHAT: COMMAND``."""
+    text = f"needs {need}" + (f" ({reason})" if reason else "")
+    if os.environ.get("TANGRAM_REQUIRE_ALL") == "1":
+        pytest.fail(f"TANGRAM_REQUIRE_ALL: {text}")
+    pytest.skip(text)
+
+
+def require_programs(*names: str) -> None:
+    """End a test that runs these programs if one is not installed."""
+    for name in names:
+        if shutil.which(name) is None:
+            fail_or_skip(program(name))
+
+
+def summary(reasons: list[str]) -> str:
+    """Return one line for the reasons of all skipped tests."""
+    matches = [re.match(r"(?:Skipped: )?needs (.+?): (.+?)(?: \(|$)", reason) for reason in reasons]
+    counts = Counter(f"need {match[1]} ({match[2]})" if match else "for other reasons" for match in matches)
+    parts = [f"{count} {text}" for text, count in counts.most_common()]
+    return f"{len(reasons)} tests were skipped: {'; '.join(parts)}. pytest -rs lists them."
