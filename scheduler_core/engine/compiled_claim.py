@@ -10,10 +10,11 @@ from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
+from scheduler_core.base.errors import SelectorError
 from scheduler_core.engine.claims.claim_signature import ClaimSignature, Filter
 from scheduler_core.engine.claims.node_signature import NodeSignatures, node_signatures_of
 from scheduler_core.engine.claims.relaxed_signature import RelaxedSignature, relaxed_signatures
-from scheduler_core.engine.claims.selector_cache import SelectorCache, open_slots
+from scheduler_core.engine.claims.selector_cache import SelectorCache, Selectors, open_slots
 from scheduler_core.engine.per_node import PerNode
 from scheduler_core.engine.pinned_claim import pinned_matches, pinned_signature
 from scheduler_core.engine.search.match_values import MatchValues
@@ -27,6 +28,7 @@ from scheduler_core.engine.solve.planner import MOST_SUBPROBLEMS, Planner
 from scheduler_core.engine.solve.subproblem import BeyondTables
 from scheduler_core.model.claim import Constraint, DistinctAttribute, ExclusiveScope, MatchAttribute
 from scheduler_core.model.device import QualifiedName
+from scheduler_core.rules.selectors import compile_selector
 from scheduler_core.search.pinned import Pins
 from scheduler_core.state.node_class import NodeClass, NodeView
 from scheduler_core.tables.component import Component
@@ -62,6 +64,7 @@ class CompiledClaim:
         ]
         self._signatures_by_class: dict[NodeClass, NodeSignatures] = {}
         self._same_matches: dict[tuple[NodeClass, ClaimMatches], Coverage] = {}
+        self._excludes = any(isinstance(rule, ExclusiveScope) for rule in signature.rules)
         self._slots: dict[ComponentTemplate, tuple[int, ...]] = {}
         self._matched_by_values: dict[tuple[ComponentTemplate, tuple[object, ...]], MatchedPositions] = {}
 
@@ -105,6 +108,8 @@ class CompiledClaim:
         if signature is None:
             return None
         components = node_view.components
+        if self._excludes and len(components) < sum(len(pool.components) for pool in node_view.pools):
+            return None  # rivals among devices of other nodes count too, and the node's view has none of them
         consumed = tuple(
             [(number, *sorted(one.consumed.items())) for number, one in enumerate(components) if one.consumed]
         )
@@ -144,11 +149,32 @@ class CompiledClaim:
     def _signatures(self, node_view: NodeView) -> NodeSignatures:
         found = self._signatures_by_class.get(node_view.node_class)
         if found is None:
-            slots = [self._slots_of(one.template) for one in node_view.components]
+            slots = [self._read_on(one.template, node_view) for one in node_view.components]
             attributes = {name for rule in self.signature.rules for name in _compared(rule)}
             found = node_signatures_of(node_view.components, slots, attributes)
             self._signatures_by_class[node_view.node_class] = found
         return found
+
+    def _read_on(self, template: ComponentTemplate, node_view: NodeView) -> Sequence[int]:
+        """Return the own entries of a component that decide what suits the claims, beside equal values.
+
+        The selectors read them; so do the expressions of the node's devices about each other. The kind by
+        which a claim knows its rivals is compared with names in the claim, not with other devices.
+        """
+        kinds = [rule.kind for rule in self.signature.rules if isinstance(rule, ExclusiveScope) and rule.kind]
+        if not kinds and not node_view.judges:
+            return self._slots_of(template)
+        templates = dict.fromkeys(node_view.node_class.templates)
+        texts = {facts.only_with for one in templates for facts in one.structure_class.device_facts}
+        judges = [selectors for text in texts if text is not None and (selectors := _compiled(text))]
+        found = {slot for selectors in judges for slot in open_slots(selectors, template)}
+        found |= {
+            template.slots[location.entry]
+            for kind in kinds
+            for location in template.structure_class.locations(kind)
+            if location.entry in template.slots
+        }
+        return sorted(found.union(self._slots_of(template)))
 
     def _planned(self, node_view: NodeView) -> Coverage:
         matched = self._matched_on(node_view)
@@ -271,6 +297,14 @@ def _gap_of(node_view: NodeView) -> str | None:
     if node_view.judges:
         return "devices of the node have compatibleOnlyWith expressions"
     return None
+
+
+def _compiled(text: str) -> Selectors:
+    """Return an expression about other devices, nothing if it does not compile: then no device meets it."""
+    try:
+        return (compile_selector(text),)
+    except SelectorError:
+        return ()
 
 
 def _may_fit(coverage: Coverage, states: Sequence[int]) -> bool:

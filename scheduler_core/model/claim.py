@@ -89,6 +89,11 @@ class SameScope:
         object.__setattr__(self, "groups", tuple(tuple(group) for group in groups if group))
         object.__setattr__(self, "requests", tuple(name for group in groups for name in group))
 
+    def group_of(self, request: str) -> int:
+        """Return the number of the group that a request or alternative belongs to."""
+        parent = request.partition("/")[0]
+        return next(i for i, names in enumerate(self.groups) if request in names or parent in names)
+
     @property
     def attribute(self) -> QualifiedName:
         """Return the coarsest scope: messages name the constraint by it."""

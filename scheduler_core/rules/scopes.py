@@ -45,13 +45,11 @@ class SameSets:
         self.reachable = reachable
         self.sizes = tuple(sizes)
         self.joined: tuple[Counter[Scope], ...] = tuple(Counter() for _ in constraint.groups)
-        self._groups = constraint.groups
+        self._constraint = constraint
 
     def seat(self, request: str) -> Rule:
         """Return the rule for the group that a request belongs to."""
-        parent = request.partition("/")[0]
-        numbers = (i for i, names in enumerate(self._groups) if request in names or parent in names)
-        return _Group(self, next(numbers))
+        return _Group(self, self._constraint.group_of(request))
 
     def is_met(self) -> bool:
         """Whether all groups use the same set of scopes now."""

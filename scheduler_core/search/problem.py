@@ -152,15 +152,26 @@ def _alternative(
         count=option.count,
         candidates=tuple(_unreserved(_tolerated(option, chosen, seen.cluster.features), seen.reserved)),
         rules=bound,
-        kind=_kind(number, option, bound),
+        kind=_kind(number, option, _seats(claim, option, bound, first_rule)),
         admin_access=option.admin_access,
     )
 
 
-def _kind(claim: int, option: DeviceRequest, bound: tuple[int, ...]) -> object:
+def _seats(
+    claim: Claim, option: DeviceRequest, bound: tuple[int, ...], first_rule: int
+) -> tuple[tuple[int, int], ...]:
+    """Return the rules that bind an alternative, each with the group of requests in it."""
+    found = []
+    for rule in bound:
+        one = claim.constraints[rule - first_rule]
+        found.append((rule, one.group_of(option.name) if isinstance(one, SameScope) else 0))
+    return tuple(found)
+
+
+def _kind(claim: int, option: DeviceRequest, seats: tuple[tuple[int, int], ...]) -> object:
     """Return a key that is equal for interchangeable alternatives."""
     what = (option.class_name, option.selectors, option.count, option.admin_access, option.tolerations)
-    return (claim, *what, tuple(sorted(option.capacity.items())), bound)
+    return (claim, *what, tuple(sorted(option.capacity.items())), seats)
 
 
 def _tolerated(

@@ -13,7 +13,7 @@ from itertools import combinations, islice
 from typing import Final
 
 from scheduler_core.base.errors import SelectorError
-from scheduler_core.model.claim import Claim, Constraint, Request
+from scheduler_core.model.claim import Claim, Constraint, Request, SameScope
 from scheduler_core.model.refusal import RequestOf
 from scheduler_core.rules.constraints import applies
 
@@ -64,7 +64,11 @@ def _look(claim: Claim, request: Request) -> object:
     """Return what makes requests of one claim interchangeable."""
     options = tuple(
         (
-            tuple(number for number, one in enumerate(claim.constraints) if applies(one, option.name)),
+            tuple(
+                (number, one.group_of(option.name) if isinstance(one, SameScope) else 0)
+                for number, one in enumerate(claim.constraints)
+                if applies(one, option.name)
+            ),
             (option.class_name, option.selectors, option.count, option.admin_access, option.tolerations),
             tuple(sorted((name, amount.nano) for name, amount in option.capacity.items())),
         )

@@ -25,7 +25,6 @@ from scheduler_core.model.claim import (
     DistinctAttribute,
     MatchAttribute,
     Request,
-    SameScope,
 )
 from scheduler_core.model.taints import Toleration
 from scheduler_core.rules.constraints import applies
@@ -201,12 +200,6 @@ def _alternatives_of(
             tolerations=option.tolerations,
             capacity=wanted.capacity,
         )
-
-
-def group_of(constraint: SameScope, name: str) -> int:
-    """Return the number of the group of a ``SameScope`` constraint that a request belongs to."""
-    parent = name.partition("/")[0]
-    return next(i for i, names in enumerate(constraint.groups) if name in names or parent in names)
 
 
 def without_constraints(claims: Sequence[Claim], dropped: Set[int] | None) -> tuple[Claim, ...]:

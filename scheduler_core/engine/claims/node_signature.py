@@ -8,7 +8,7 @@ plan.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.device import QualifiedName
@@ -67,8 +67,16 @@ def node_signatures_of(
                 (per_device if location.is_per_device else compared).append((number, slot))
                 continue
             entry = template.entry(location.entry, component.own)
-            for value in entry if isinstance(entry, tuple) else (entry,):
-                if isinstance(value, str):
-                    constants.setdefault(value, len(constants))
+            for text in _texts(entry):
+                constants.setdefault(text, len(constants))
     slots = tuple((number, slot) for number, mine in enumerate(read) for slot in mine)
     return NodeSignatures(slots, tuple(compared), tuple(per_device), constants)
+
+
+def _texts(entry: Entry) -> Iterator[str]:
+    """Yield the strings of an entry: of one value or one per device, each of which may be a list."""
+    if isinstance(entry, tuple):
+        for value in entry:
+            yield from _texts(value)
+    elif isinstance(entry, str):
+        yield entry

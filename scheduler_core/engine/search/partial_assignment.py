@@ -73,7 +73,7 @@ class PartialAssignment:
         """Return the devices that the option could get next."""
         claim, found = option.alternative.claim, option.chosen & ~self.blocked
         for rule, seat in option.rules:
-            found &= self._rules[rule].admitted(self.rules[rule], seat)
+            found &= self.admitted(rule, seat)
         if option.alternative.admin_access:
             return found & ~self.used[claim]
         found &= ~self.watched[claim]
@@ -83,6 +83,10 @@ class PartialAssignment:
             if option.shares
             else taken
         )
+
+    def admitted(self, rule: int, seat: int = 0) -> int:
+        """Return the devices that may join a rule now."""
+        return self._rules[rule].admitted(self.rules[rule], seat)
 
     def _shared(self, devices: int, option: RequestOption) -> int:
         """Return the shareable devices in use that have enough left for the option."""

@@ -6,12 +6,13 @@ results where all alternatives want equally many devices. Keys do not distinguis
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Sequence, Set
 
 from scheduler_core.engine.search.attribute_values import AttributeValues
 from scheduler_core.engine.search.partial_assignment import PartialAssignment
 from scheduler_core.engine.search.search_rules import (
     DistinctRule,
+    FixedRule,
     MatchRule,
     SameScopeRule,
     SearchRule,
@@ -34,13 +35,16 @@ class SearchKeys:
                 self._number[index] = len(self._compared)
                 self._compared.append(rule.values)
         self._symmetry = Symmetry(space, self._compared, is_fixed=is_fixed)
-        self._live_rules = [self._rules_from(index) for index in range(len(space.requests) + 1)]
+        fixed = {index for index, rule in enumerate(rules) if isinstance(rule, FixedRule)}
+        requests = range(len(space.requests) + 1)
+        self._live_rules = [self._rules_from(index, self._number.keys()) for index in requests]
+        self._live_fixed = [self._rules_from(index, fixed) for index in requests]
         self._live_claims = [self._claims_from(index) for index in range(len(space.requests) + 1)]
 
-    def _rules_from(self, index: int) -> tuple[int, ...]:
-        """Return the rules with a state that bind this request or a later one."""
+    def _rules_from(self, index: int, rules: Set[int]) -> tuple[int, ...]:
+        """Return those of some rules that bind this request or a later one."""
         bound = {rule for options in self._space.requests[index:] for one in options for rule, _ in one.rules}
-        return tuple(sorted(bound & self._number.keys()))
+        return tuple(sorted(bound & rules))
 
     def _claims_from(self, index: int) -> tuple[int, ...]:
         """Return the claims with admin access of which this request or a later one is part."""
@@ -63,10 +67,13 @@ class SearchKeys:
             (rule, *_parts(self._rules[rule], assignment.rules[rule])) for rule in self._live_rules[request]
         ]
         claims = self._live_claims[request]
+        # A fixed rule depends on the devices in use before the search, and equal clusters may differ in that.
+        fixed = [mask for rule in self._live_fixed[request] if (mask := assignment.admitted(rule)) != -1]
         clusters = sorted(
             (
                 self._symmetry.classes[cluster],
                 *self._cluster_key(cluster, assignment, rules, claims),
+                tuple([self._symmetry.local(cluster, mask) for mask in fixed]),
                 self._symmetry.local(cluster, mine),
             )
             for cluster in range(len(self._symmetry.clusters))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from scheduler_core.engine.claims.claim_signature import Alternative, ClaimSignature, group_of
+from scheduler_core.engine.claims.claim_signature import Alternative, ClaimSignature
 from scheduler_core.engine.search.attribute_values import AttributeValues, attribute_values, members, whole
 from scheduler_core.engine.search.options import MatchedPositions, RequestOption
 from scheduler_core.engine.search.search_rules import DistinctRule, MatchRule, SameScopeRule, SearchRule
@@ -201,7 +201,11 @@ class SearchSpace:
 
     @cached_property
     def twins(self) -> tuple[int, ...]:
-        """Return, per device, the earlier devices of its component that are interchangeable with it."""
+        """Return, per device, the earlier devices of its component that are interchangeable with it.
+
+        Twins are exclusive devices. A shareable one is left out on both sides: it can serve the next
+        request too, which an exclusive one of equal draws cannot, and shares leave different amounts.
+        """
         return tuple(self._lower_twins())
 
     def _lower_twins(self) -> Iterator[int]:
@@ -214,6 +218,9 @@ class SearchSpace:
         }
         compared += [self.scope_values(scope) for scope in sorted(scopes)]
         for device, (number, position) in enumerate(self.devices):
+            if self.shareable >> device & 1:
+                yield 0
+                continue
             lower = self.to_devices(number, self.tables[number].twins[position] & ((1 << position) - 1))
             lower &= (1 << device) - 1 & ~self.shareable
             for mask in marks:
@@ -236,7 +243,7 @@ def _devices(node_view: NodeView, matched: Sequence[MatchedPositions]) -> list[t
 
 
 def _seat(constraint: Constraint, name: str) -> int:
-    return group_of(constraint, name) if isinstance(constraint, SameScope) else 0
+    return constraint.group_of(name) if isinstance(constraint, SameScope) else 0
 
 
 def _size(option: RequestOption) -> int:
