@@ -7,7 +7,7 @@ bounds what an evaluation may do. ``cost`` and ``measured`` say what an expressi
 Other packages import ``scheduler_core.rules.selectors`` only.
 
 Known differences from upstream, each with a test: expressions nested deeper than about 32 levels are
-refused, protobuf messages cannot be built, time zones are offsets only; a quantity may be compared with a
-sum of quantities on its right, and an error in an argument of ``sort`` or ``distinct`` may be absorbed, where
-upstream fails. An evaluation ends at a bound of work, where upstream may go on for minutes.
+refused, protobuf messages cannot be built, lists and maps cannot be keys of a map; a quantity may be compared
+with a sum of quantities on its right, and an error in an argument of ``sort`` or ``distinct`` may be
+absorbed, where upstream fails. An evaluation ends at a bound of work, where upstream may go on for minutes.
 """

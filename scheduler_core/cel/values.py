@@ -1,8 +1,8 @@
 """The Python types of CEL values.
 
 bool, int, float, str, bytes, None, list and dict represent the CEL types of those names (a list or dict is
-never changed once another value refers to it); quantities and versions are those of the core. The other
-types are defined here.
+never changed once another value refers to it; ``map_key`` makes the keys of a dict); quantities and versions
+are those of the core. The other types are defined here.
 """
 
 from __future__ import annotations
@@ -34,6 +34,24 @@ class Domains(dict[str, dict[str, Any]]):
 
     def __missing__(self, key: object) -> dict[str, Any]:
         return {}
+
+
+INDEXES: Final = frozenset({bool, int, Uint, float, str})
+"""The types by which something may be indexed."""
+
+
+def map_key(value: Any) -> Any:
+    """Return what a dict holds for a key of a map.
+
+    Python takes 1, True and 1u for one key, CEL for three: all but texts and ints are held with their type.
+    """
+    kind = type(value)
+    return value if kind is str or kind is int else (kind, value)
+
+
+def key_value(held: Any) -> Any:
+    """Return the key for which a dict holds this."""
+    return held[1] if type(held) is tuple else held
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +103,8 @@ class Timestamp:
         return self.nanoseconds < other.nanoseconds
 
 
+KEYS: Final = frozenset({*INDEXES, type(None), TypeValue, Duration, Timestamp})
+"""The types that a key of a map may have."""
 TYPE_NAMES: Final[dict[type, str]] = {
     bool: "bool",
     int: "int",

@@ -1,19 +1,24 @@
-"""Cases of expressions: one selector against one device, and what it costs."""
+"""Cases of expressions: a selector against a device with its cost, and the value of any expression."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.base.version import Version
+from scheduler_core.cel.evaluate.loops import pairs
+from scheduler_core.cel.library.numbers import double_text
+from scheduler_core.cel.library.time_texts import duration_text, timestamp_text
 from scheduler_core.cel.measured import measured_cost
+from scheduler_core.cel.values import Duration, Option, Timestamp, TypeValue, type_name
 from scheduler_core.model.device import AttributeValue, Device, DeviceName
 from scheduler_core.model.names import qualified
-from scheduler_core.rules.selectors import DeviceView, Selector, view
+from scheduler_core.rules.selectors import DeviceView, Expression, Selector, view
 from tangram.conformance.runs import unequal
 
 _ESTIMATES: Final = ("maxCost", "upstreamCost")
@@ -23,8 +28,8 @@ _WALKS_A_MAP: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Expression:
-    """An expression, evaluated.
+class Match:
+    """A selector, evaluated.
 
     Shape: ``content`` is the case. The estimate must agree where the case has one, and the cost of the
            evaluation where it came to an answer: one that was broken off, or that walks a map (Go does so
@@ -56,21 +61,21 @@ class Expression:
             yield f"the answer is none that is accepted: {self.answer}"
 
 
-def evaluated(content: Mapping[str, Any]) -> Expression:
+def evaluated(content: Mapping[str, Any]) -> Match:
     """Evaluate the expression of a case against its device."""
     text, device = content["expression"], _device(content["device"])
     try:
         selector = Selector(text)
     except SelectorError as error:
-        return Expression(content, {"compileError": error.reason})
+        return Match(content, {"compileError": error.reason})
     costs = {"maxCost": selector.max_cost, "upstreamCost": selector.max_cost}
     wanted = {key: value for key, value in costs.items() if key in content}
     if "cost" in content:
         wanted["cost"] = measured_cost(text, device)
     try:
-        return Expression(content, {"match": selector.matches(device), **wanted})
+        return Match(content, {"match": selector.matches(device), **wanted})
     except SelectorError as error:
-        return Expression(content, {"runtimeError": error.reason, **wanted})
+        return Match(content, {"runtimeError": error.reason, **wanted})
 
 
 def _device(content: Mapping[str, Any]) -> DeviceView:
@@ -92,3 +97,72 @@ def _value(attribute: Mapping[str, Any]) -> AttributeValue:
     values = value if isinstance(value, list) else [value]
     read = tuple(Version.parse(one) if kind.startswith("version") else one for one in values)
     return read if isinstance(value, list) else read[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """The value of an expression. Shape: ``answer`` has the one key ``value``, ``error`` or ``compile``."""
+
+    answer: Mapping[str, Any]
+
+    def differences(self, expect: Any) -> Iterator[str]:
+        """Yield how the answer differs; of an error the kind must agree, not the text."""
+        ((kind, wanted),) = expect.items()
+        if kind not in self.answer:
+            yield from unequal("answer", expect, self.answer)
+        elif kind == "value":
+            yield from unequal("value", _ordered(wanted), _ordered(self.answer["value"]))
+
+    def lacks(self, accept: Any) -> Iterator[str]:
+        """Yield what the answer lacks: a value has no alternatives."""
+        return self.differences(accept)
+
+
+def valued(text: str) -> Value:
+    """Evaluate an expression that reads no device, with values of any type as results."""
+    try:
+        expression = Expression(text)
+    except SelectorError as error:
+        return Value({"compile": error.reason})
+    try:
+        return Value({"value": _typed(expression.value(DeviceView("")))})
+    except SelectorError as error:
+        return Value({"error": error.reason})
+
+
+def _typed(value: Any) -> Any:
+    """Return a value with its type, as case files have it: ``{"int": "1"}``; a bool or a list as it is."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, list):
+        return [_typed(part) for part in value]
+    if isinstance(value, dict):
+        return {"map": [[_typed(key), _typed(part)] for key, part in pairs(value)]}
+    if isinstance(value, Option):
+        return {"some": _typed(value.value)} if value.is_present else {"none": True}
+    if value is None:
+        return {"null": True}
+    write = _TEXTS.get(type(value), str)
+    return {type_name(value).removeprefix("google.protobuf.").lower(): write(value)}
+
+
+_TEXTS: Final[Mapping[type, Callable[[Any], str]]] = {
+    float: double_text,
+    bytes: bytes.hex,
+    TypeValue: lambda value: value.name,
+    Duration: duration_text,
+    Timestamp: timestamp_text,
+}
+
+
+def _ordered(value: Any) -> Any:
+    """Return a typed value with the entries of maps in one order: Go's maps have none."""
+    match value:
+        case list():
+            return [_ordered(part) for part in value]
+        case {"map": list(entries)}:
+            return {"map": sorted((_ordered(entry) for entry in entries), key=json.dumps)}
+        case dict():
+            return {kind: _ordered(part) for kind, part in value.items()}
+        case _:
+            return value

@@ -32,6 +32,9 @@ def check_form(content: Mapping[str, Any], name: str, kind: Kind) -> None:
     Raises: InvalidInput naming the case, the field, the value and the rule.
     """
     case = Fields(content, f"case {name}", "", InvalidInput)
+    if kind is Kind.VALUE:
+        _value(case)
+        return
     if not case.has("expect"):
         raise case.refuse("expect", "is required")
     match kind:
@@ -60,6 +63,12 @@ def _selector(case: Fields) -> None:
                 named.child(name).quantity("value")
     if len(case.child("expect").values) != 1:
         raise case.refuse("expect", "must be exactly one of match, compileError and runtimeError")
+
+
+def _value(case: Fields) -> None:
+    case.text("expression")
+    if case.child("kubernetes").values.keys() not in ({"value"}, {"error"}, {"compile"}):
+        raise case.refuse("kubernetes", "must be exactly one of value, error and compile")
 
 
 def _situation(case: Fields) -> None:

@@ -16,7 +16,7 @@ from tangram.conformance.case_files import Case, read_cases
 from tangram.conformance.class_cases import counted
 from tangram.conformance.class_claims import with_device_classes
 from tangram.conformance.decisions import Decisions
-from tangram.conformance.expressions import evaluated
+from tangram.conformance.expressions import evaluated, valued
 from tangram.conformance.form import check_form
 from tangram.conformance.kinds import Kind, Unsupported, kind_of
 from tangram.conformance.marked import grown, marked_answer
@@ -65,11 +65,11 @@ def _judged(case: Case, kind: Kind, policy: str, decisions: Decisions) -> tuple[
     content, mark = with_device_classes(case.content), case.content.get("agrees_with_seed")
     if mark is False and "seed_accept" not in content:
         return Verdict.SKIPPED, "what the mission asks for instead is not said", None
-    expect = content["expect"]
+    expect = content["kubernetes" if kind is Kind.VALUE else "expect"]
     if isinstance(expect, Mapping) and expect.get("policy") == _ONLY_FIRST and policy != FIRST_FIT:
         return Verdict.SKIPPED, f"asks for policy {FIRST_FIT} only", None
     run = _run(content, kind, policy)
-    detail = _difference(run, content)
+    detail = _difference(run, content, expect)
     if not detail:
         return Verdict.PASSED, "", run.answer
     decided = decisions.of(case.theme) if mark == "unclear" else None
@@ -78,11 +78,11 @@ def _judged(case: Case, kind: Kind, policy: str, decisions: Decisions) -> tuple[
     return Verdict.FAILED, detail, run.answer
 
 
-def _difference(run: Run, content: Mapping[str, Any]) -> str:
+def _difference(run: Run, content: Mapping[str, Any], expect: Any) -> str:
     """Return how the answer is wrong, the empty string where it is right."""
     if content.get("agrees_with_seed") is False:
         return "; ".join(run.lacks(content["seed_accept"]))
-    differences = "; ".join(run.differences(content["expect"]))
+    differences = "; ".join(run.differences(expect))
     if differences and "accept" in content and not list(run.lacks(content["accept"])):
         return ""
     return differences
@@ -93,6 +93,8 @@ def _run(content: Mapping[str, Any], kind: Kind, policy: str) -> Run:
     match kind:
         case Kind.SELECTOR:
             return evaluated(content)
+        case Kind.VALUE:
+            return valued(content["expression"])
         case Kind.NAMED:
             return _named(content, policy)
         case Kind.POD:

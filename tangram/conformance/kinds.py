@@ -13,6 +13,7 @@ class Kind(Enum):
     """The kinds of cases that this core answers."""
 
     SELECTOR = "an expression against a device"
+    VALUE = "the value of an expression in Kubernetes' environment"
     NAMED = "what a claim gets, by the claim's name"
     LISTED = "what claims get, in their order"
     FEASIBLE = "whether claims fit, and what they get first"
@@ -43,7 +44,7 @@ def _kind(content: Mapping[str, Any]) -> Kind | None:
     expect = content.get("expect")
     expected = expect.keys() if isinstance(expect, Mapping) else set[str]()
     if "expression" in content:
-        return Kind.SELECTOR
+        return Kind.VALUE if "kubernetes" in content else Kind.SELECTOR
     if {"pod", "node"} <= content.keys():
         return Kind.POD
     if {"kind", "input"} <= content.keys():

@@ -9,18 +9,30 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import Any, Final
 
-from scheduler_core.cel.errors import EvaluationError, no_such_key, shown
+from scheduler_core.cel.errors import CompileError, EvaluationError, no_such_key, shown
 from scheduler_core.cel.evaluate.steps import Build, Code, Scope, Slots, Step, constant
 from scheduler_core.cel.evaluate.weights import literal_weight
-from scheduler_core.cel.library.equality import has_key
+from scheduler_core.cel.library.equality import MISSING, find
 from scheduler_core.cel.tree import Call, Name, Node, Presence, Select
-from scheduler_core.cel.values import NONE, Domains, Option, TypeValue, Uint, some
+from scheduler_core.cel.values import (
+    INDEXES,
+    INT_MAX,
+    INT_MIN,
+    NONE,
+    Domains,
+    Option,
+    TypeValue,
+    Uint,
+    some,
+    type_name,
+)
 from scheduler_core.cel.view import FIELDS, DeviceView
 from scheduler_core.cel.work import BOUNDED, Work
 
 _DEVICE: Final = "device"
 _MAPS: Final = ("attributes", "capacity")
 _READING: Final = 2
+_TIMES: Final = ("google.protobuf.Duration", "google.protobuf.Timestamp")
 
 
 def name(node: Name, scope: Scope) -> Step:
@@ -30,6 +42,9 @@ def name(node: Name, scope: Scope) -> Step:
         return Step(scope.lazy.get(slot, lambda _view, slots: slots[slot]))
     if node.name == _DEVICE:
         return Step(lambda view, _slots: view)
+    # Types to Google's checker, and no names to Kubernetes: dyn, and messages of protobuf.
+    if node.name == "dyn" or (node.name.startswith("google.protobuf.") and node.name not in _TIMES):
+        raise CompileError(f"undeclared reference to '{node.name}' (in container '')")
     return constant(TypeValue(node.name), is_literal=True)
 
 
@@ -54,6 +69,7 @@ def _device_field(field: str) -> Step:
 def index(node: Call, scope: Scope, build: Build) -> Step:
     """Compile an index into a list or a map."""
     container, key = (build(argument, scope) for argument in node.arguments)
+    _check_key(key)
     if key.is_constant and isinstance(key.constant, str):
         return member(container, key.constant)
     scope.plan.counts = True
@@ -62,6 +78,15 @@ def index(node: Call, scope: Scope, build: Build) -> Step:
         lambda view, slots: element(slots[0], read(view, slots), read_key(view, slots)),
         container.weight + key.weight + _READING,
     )
+
+
+def _check_key(key: Step) -> None:
+    """Refuse a literal that is no index of anything, as cel-go does when it makes the program.
+
+    Raises: CompileError naming the type.
+    """
+    if key.is_literal and type(key.constant) not in INDEXES:
+        raise CompileError(f"invalid qualifier type: {type_name(key.constant)}")
 
 
 def member(operand: Step, key: str) -> Step:
@@ -117,24 +142,27 @@ def element(work: Work, container: Any, key: Any) -> Any:
         case Domains():
             return container[key] if isinstance(key, str) else {}
         case dict():
-            if has_key(work, container, key):
-                return container[key]
-            raise no_such_key(key)
+            value = find(work, container, key) if type(key) in INDEXES else MISSING
+            if value is MISSING:
+                raise no_such_key(key)
+            return value
         case list():
-            return container[_position(container, key)]
+            position = _position(key)
+            if not 0 <= position < len(container):
+                raise EvaluationError(f"index out of bounds: {position}")
+            return container[position]
         case DeviceView() if isinstance(key, str) and key in FIELDS:
             return container.field(key)
         case _:
             raise no_such_key(key)
 
 
-def _position(values: list[Any], key: Any) -> int:
-    if type(key) not in (int, Uint) and not (type(key) is float and key.is_integer()):
+def _position(key: Any) -> int:
+    """Return the position in a list that a key means. Raises: EvaluationError if no 64 bits hold it."""
+    is_whole = type(key) in (int, Uint) or (type(key) is float and key.is_integer() and key != INT_MIN)
+    if not is_whole or not INT_MIN <= key <= INT_MAX:
         raise EvaluationError(f"unsupported index: {shown(key)}")
-    position = int(key)
-    if not 0 <= position < len(values):
-        raise EvaluationError(f"index out of bounds: {position}")
-    return position
+    return int(key)
 
 
 def optional_element(work: Work, container: Any, key: Any) -> Option:
@@ -145,10 +173,11 @@ def optional_element(work: Work, container: Any, key: Any) -> Option:
         case Domains():
             return some(element(work, container, key))
         case dict():
-            return some(container[key]) if has_key(work, container, key) else NONE
+            value = find(work, container, key)
+            return NONE if value is MISSING else some(value)
         case list():
-            is_inside = type(key) in (int, Uint) and 0 <= key < len(container)
-            return some(container[key]) if is_inside else NONE
+            position = _position(key)
+            return some(container[position]) if 0 <= position < len(container) else NONE
         case DeviceView() if isinstance(key, str) and key in FIELDS:
             return some(container.field(key))
         case _:
@@ -158,6 +187,7 @@ def optional_element(work: Work, container: Any, key: Any) -> Option:
 def optional_select(node: Call, scope: Scope, build: Build) -> Step:
     """Compile ``operand.?field`` or ``operand[?key]``."""
     operand, key = (build(argument, scope) for argument in node.arguments)
+    _check_key(key)
     scope.plan.counts = True
     read, read_key = operand.run, key.run
     return Step(

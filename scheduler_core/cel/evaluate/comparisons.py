@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from scheduler_core.base.version import Version
 from scheduler_core.cel.errors import no_such_overload
 from scheduler_core.cel.evaluate.steps import Code, Slots, Step, constant
-from scheduler_core.cel.library.equality import equal
-from scheduler_core.cel.library.operators import contains
+from scheduler_core.cel.library.equality import equal, is_nan
 from scheduler_core.cel.tree import BOOL, BYTES, DOUBLE, INT, STRING, UINT, Call
-from scheduler_core.cel.values import Uint
+from scheduler_core.cel.values import INDEXES, INT_MIN, Uint, map_key
 from scheduler_core.cel.view import DeviceView
 from scheduler_core.cel.work import BOUNDED
 
@@ -76,15 +76,39 @@ def lookup(element: Step, literal: Step) -> Step:
     values: list[Any] = literal.constant
     if not values:
         return constant(False, is_literal=True)
-    read = element.run
+    read, found = element.run, found_in(values)
     texts = frozenset(value for value in values if type(value) is str)
 
     def run(view: DeviceView, slots: Slots) -> bool:
         value = read(view, slots)
         if type(value) is str:
             return value in texts
-        if type(value) is Version:  # upstream looks it up by a hash that it does not have
-            raise no_such_overload("@in", value, values)
-        return contains(BOUNDED, value, values)
+        return found(value)
 
     return Step(run, element.weight + literal.weight)
+
+
+def found_in(values: list[Any]) -> Callable[[Any], bool]:
+    """Return what says whether a value is among those of a literal for which ``is_set`` holds.
+
+    Upstream puts them in a table, each number also as the other types of numbers if that loses nothing of a
+    double. So 2**53 + 1 is not in ``[2.0**53]``, although the two are equal.
+    Source: cel-go ``maybeOptimizeSetMembership``.
+    """
+    held = frozenset(same for value in values for same in _same_keys(value))
+
+    def found(value: Any) -> bool:
+        if type(value) is Version:  # upstream looks it up by a hash that it does not have
+            raise no_such_overload("@in", value, values)
+        return type(value) in INDEXES and not is_nan(value) and map_key(value) in held
+
+    return found
+
+
+def _same_keys(value: Any) -> Iterator[Any]:
+    yield map_key(value)
+    if type(value) is float:
+        if value.is_integer() and value != INT_MIN:
+            yield from (int(value), (Uint, int(value)))
+    elif type(value) in (int, Uint):
+        yield from (int(value), (Uint, int(value)), (float, float(value)))

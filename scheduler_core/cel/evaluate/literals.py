@@ -7,9 +7,8 @@ from typing import Any
 from scheduler_core.cel.errors import EvaluationError, no_such_overload, shown
 from scheduler_core.cel.evaluate.steps import Build, Scope, Slots, Step, constant
 from scheduler_core.cel.evaluate.weights import list_weight, literal_weight, map_weight
-from scheduler_core.cel.library.equality import KEYS
 from scheduler_core.cel.tree import ListOf, Literal, MapOf
-from scheduler_core.cel.values import Option
+from scheduler_core.cel.values import KEYS, Option, map_key
 from scheduler_core.cel.view import DeviceView
 
 
@@ -66,11 +65,12 @@ def map_of(node: MapOf, scope: Scope, build: Build) -> Step:
             key, value = read_key(view, slots), read_value(view, slots)
             if type(key) not in KEYS:
                 raise EvaluationError(f"unsupported key type: {shown(key)}")
+            result.pop(map_key(key), None)  # an entry that is left out takes an earlier one with it
             for part in _present(value) if is_optional else (value,):
-                result[key] = part
+                result[map_key(key)] = part
         return result
 
     if is_literal and all(type(key.constant) in KEYS for key, _ in entries):
-        values = {key.constant: value.constant for key, value in entries}
+        values = {map_key(key.constant): value.constant for key, value in entries}
         return constant(values, weight=weight, is_literal=True)
     return Step(run, weight + map_weight(len(entries)))

@@ -13,9 +13,9 @@ from typing import Any, Final
 from scheduler_core.cel.errors import CompileError, EvaluationError, no_such_overload, shown
 from scheduler_core.cel.evaluate.steps import UNKNOWN, Build, Code, Scope, Slots, Step, work_of
 from scheduler_core.cel.evaluate.weights import ERROR, list_weight
-from scheduler_core.cel.library.equality import KEYS, has_key
+from scheduler_core.cel.library.equality import MISSING, find
 from scheduler_core.cel.tree import Call, Fold, ListOf, Literal, Name, Node, is_bind
-from scheduler_core.cel.values import Domains, type_name
+from scheduler_core.cel.values import KEYS, Domains, key_value, map_key, type_name
 from scheduler_core.cel.view import DeviceView
 from scheduler_core.cel.work import ELEMENT, ENTRY, Work
 
@@ -72,14 +72,14 @@ def _rounds(read: Code, variables: tuple[int, ...], weight: int) -> Rounds:
 
     def one(view: DeviceView, slots: Slots) -> Iterator[None]:
         spend = work_of(slots).spend
-        for item in _iterable(read(view, slots)):
+        for item in elements(read(view, slots)):
             spend(weight)
             slots[first] = item
             yield
 
     def two(view: DeviceView, slots: Slots) -> Iterator[None]:
-        spend, values = work_of(slots).spend, _iterable(read(view, slots))
-        for key, value in enumerate(values) if isinstance(values, list) else values.items():
+        spend = work_of(slots).spend
+        for key, value in pairs(read(view, slots)):
             spend(weight)
             slots[first], slots[first + 1] = key, value
             yield
@@ -87,9 +87,22 @@ def _rounds(read: Code, variables: tuple[int, ...], weight: int) -> Rounds:
     return one if len(variables) == 1 else two
 
 
-def _iterable(value: Any) -> list[Any] | dict[Any, Any]:
-    if type(value) is list or type(value) is dict or type(value) is Domains:
+def elements(value: Any) -> Iterable[Any]:
+    """Return the elements of a list, or the keys of a map. Raises: EvaluationError for any other value."""
+    if type(value) is list:
         return value
+    return (key for key, _ in pairs(value))
+
+
+def pairs(value: Any) -> Iterable[tuple[Any, Any]]:
+    """Return the indexes or keys of a list or map, each with its value.
+
+    Raises: EvaluationError for any other value.
+    """
+    if type(value) is list:
+        return enumerate(value)
+    if type(value) is dict or type(value) is Domains:
+        return ((key_value(held), part) for held, part in value.items())
     raise EvaluationError(f"got '{type_name(value)}', expected iterable type")
 
 
@@ -195,16 +208,16 @@ def inserted(work: Work, result: dict[Any, Any], *values: Any) -> dict[Any, Any]
     """
     for key, value in _entries(values):
         work.spend(ENTRY)
-        if has_key(work, result, key):
+        if find(work, result, key) is not MISSING:
             raise EvaluationError(f"insert failed: key {shown(key)} already exists")
-        result[key] = value
+        result[map_key(key)] = value
     return result
 
 
 def _entries(values: Sequence[Any]) -> Iterable[tuple[Any, Any]]:
     match values:
         case [dict() as entries]:
-            return entries.items()
+            return ((key_value(held), value) for held, value in entries.items())
         case [key, value] if type(key) in KEYS:
             return ((key, value),)
         case _:

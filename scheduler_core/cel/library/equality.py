@@ -10,13 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from math import isnan
-from operator import ge, gt, le, lt
+from operator import eq, ge, gt, le, lt
 from typing import Any, Final
 
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.base.version import Version
 from scheduler_core.cel.errors import EvaluationError, no_such_overload
-from scheduler_core.cel.values import Domains, Duration, Option, Timestamp, Uint
+from scheduler_core.cel.values import (
+    INT_MIN,
+    KEYS,
+    Domains,
+    Duration,
+    Option,
+    Timestamp,
+    Uint,
+    key_value,
+    map_key,
+)
 from scheduler_core.cel.work import Work
 
 _NUMBERS: Final = frozenset({int, Uint, float})
@@ -25,8 +35,11 @@ _PLAIN: Final = frozenset({bool, *_NUMBERS, *_TEXTS, Duration, Timestamp})
 _MAPS: Final = frozenset({dict, Domains})
 _STRUCTURES: Final = frozenset({list, Option, *_MAPS})
 _KEY: Final = 24
+_EXACT: Final = 2**53
+"""Up to here every integer is a double."""
 COMPARED: Final = 8
-_MISSING: Final = object()
+MISSING: Final = object()
+"""No value: equal to nothing but itself."""
 _Pairs = Iterator[tuple[Any, Any]]
 
 
@@ -89,7 +102,7 @@ def _inside(work: Work, left: Any, right: Any) -> _Pairs | None:
         return zip(left, right, strict=True) if other is list and len(left) == len(right) else None
     if other not in _MAPS or len(left) != len(right):
         return None
-    return ((value, right[key] if has_key(work, right, key) else _MISSING) for key, value in left.items())
+    return ((value, find(work, right, key_value(held))) for held, value in left.items())
 
 
 def make_strict(kind: type) -> None:
@@ -111,7 +124,14 @@ def quantities_equal(_work: Work, left: Quantity, right: Any) -> bool:
 
 
 def _numbers_equal(_work: Work, left: Any, right: Any) -> bool:
-    return type(right) in _NUMBERS and bool(left == right)
+    return type(right) in _NUMBERS and bool(eq(*_as_doubles(left, right)))
+
+
+def _as_doubles(left: Any, right: Any) -> tuple[Any, Any]:
+    """Return two numbers as CEL compares them: as doubles if one is a double, where Python is exact."""
+    if type(left) is float or type(right) is float:
+        return float(left), float(right)
+    return left, right
 
 
 EQUALS: Final[dict[type, Callable[[Work, Any, Any], bool]]] = {
@@ -122,20 +142,34 @@ EQUALS: Final[dict[type, Callable[[Work, Any, Any], bool]]] = {
 """Equality by the type on the left, where it is more than Python's; libraries add their types."""
 
 
-def has_key(work: Work, mapping: dict[Any, Any], key: Any) -> bool:
-    """Whether a map holds a key. Python takes True for 1, CEL does not."""
-    if type(key) not in KEYS:
-        return False
-    if type(key) is str:
+def is_nan(value: Any) -> bool:
+    """Whether a value is the one that equals nothing, not even itself."""
+    return type(value) is float and isnan(value)
+
+
+def find(work: Work, mapping: dict[Any, Any], key: Any) -> Any:
+    """Return the value of a key, MISSING where the map does not hold it.
+
+    A number is found under the same number of another type too, if the map does not hold its own: a double
+    only where it is an integer, and no map of Kubernetes is asked for a rounded one.
+    Source: cel-go ``refValMapAccessor.Find``.
+    """
+    kind = type(key)
+    if kind is str:
         work.read(len(key))
-        return key in mapping
-    if key not in mapping:
-        return False
-    if key in (0, 1):
-        work.spend(len(mapping))
-        is_bool = type(key) is bool
-        return any(other == key and (type(other) is bool) is is_bool for other in mapping)
-    return True
+        return mapping.get(key, MISSING)
+    if kind not in KEYS or is_nan(key):
+        return MISSING
+    value = mapping.get(map_key(key), MISSING)
+    if value is not MISSING or kind not in _NUMBERS:
+        return value
+    if kind is not float:
+        other = Uint(key) if kind is int else int(key)
+        return mapping.get(map_key(other), MISSING)
+    if not key.is_integer() or key == INT_MIN:  # which Go's conversion of doubles excludes
+        return MISSING
+    value = mapping.get(int(key), MISSING)
+    return mapping.get((Uint, int(key)), MISSING) if value is MISSING else value
 
 
 def is_same(work: Work, left: Any, right: Any) -> bool:
@@ -151,18 +185,35 @@ def differs(work: Work, left: Any, right: Any) -> bool:
     return not is_same(work, left, right)
 
 
+class NotHashed(Exception):
+    """No hash tells whether a value equals others: they must be compared one by one."""
+
+
 def key_of(work: Work, value: Any, depth: int = 0) -> Any:
-    """Return something hashable that is equal for equal values only."""
+    """Return something hashable that is equal for equal values only.
+
+    Raises: NotHashed for values whose equality is not transitive: integers and doubles that a double rounds
+            (2**53 + 1 equals 2.0**53), and maps with keys of which one may be found as another (1 as 1u).
+    """
     work.descend(depth)
     work.spend(_KEY)
     kind = type(value)
     if kind is list:
         return ("list", *(key_of(work, part, depth + 1) for part in value))
     if kind in _MAPS:
-        entries = ((key_of(work, key, depth + 1), key_of(work, value[key], depth + 1)) for key in value)
+        if any(type(held) is tuple and held[0] is not bool for held in value):
+            raise NotHashed
+        entries = (
+            (key_of(work, key_value(held), depth + 1), key_of(work, part, depth + 1))
+            for held, part in value.items()
+        )
         return ("map", frozenset(entries))
     if kind in _NUMBERS:
-        return object() if isnan(value) else value  # NaN equals nothing
+        if not -_EXACT <= value <= _EXACT:
+            if is_nan(value):
+                return object()
+            raise NotHashed
+        return value
     if kind is Option:
         return ("optional", value.is_present, key_of(work, value.value, depth + 1))
     if isinstance(value, Quantity):
@@ -172,7 +223,6 @@ def key_of(work: Work, value: Any, depth: int = 0) -> Any:
     return (kind, value)
 
 
-KEYS: Final = frozenset({bool, int, Uint, float, str})
 _Order = Callable[[Any, Any], bool]
 
 
@@ -180,8 +230,10 @@ def _ordered(symbol: str, compare: _Order) -> Callable[[Work, Any, Any], bool]:
     def ordered(work: Work, left: Any, right: Any) -> bool:
         kind, other = type(left), type(right)
         if (kind is other and kind in _PLAIN) or (kind in _NUMBERS and other in _NUMBERS):
-            if (kind is float or other is float) and (isnan(left) or isnan(right)):
-                raise EvaluationError("NaN values cannot be ordered")
+            if kind is float or other is float:
+                left, right = float(left), float(right)
+                if isnan(left) or isnan(right):
+                    raise EvaluationError("NaN values cannot be ordered")
             if kind in _TEXTS:
                 work.read(min(len(left), len(right)))
             return compare(left, right)

@@ -16,12 +16,13 @@ from scheduler_core.cel.errors import EvaluationError
 from scheduler_core.cel.library.numbers import bool_text, double_text, string_of_bytes
 from scheduler_core.cel.library.time_texts import duration_text, timestamp_text
 from scheduler_core.cel.overloads import Overload
-from scheduler_core.cel.values import Domains, Duration, Timestamp, TypeValue, Uint, type_name
+from scheduler_core.cel.values import Domains, Duration, Timestamp, TypeValue, Uint, key_value, type_name
 from scheduler_core.cel.work import Work
 
 _CLAUSE: Final = re.compile(r"%(?:\.(?P<precision>[0-9]*))?(?P<kind>.?)", re.DOTALL)
 _CLAUSE_WORK: Final = 10
 _STRUCTURES: Final = frozenset({list, dict, Domains})
+_KEYS: Final = frozenset({bool, int, Uint, str})
 _PRECISION: Final = 6
 _MAX_PRECISION: Final = 1000
 _SUPERSCRIPT: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -130,7 +131,14 @@ def _nested(work: Work, value: Any, depth: int) -> str:
 
 def _nested_map(work: Work, value: dict[Any, Any], depth: int) -> str:
     work.make(2 * len(value))
-    written = [(_nested(work, key, depth + 1), _nested(work, part, depth + 1)) for key, part in value.items()]
+    keys = list(map(key_value, value))
+    for key in keys:
+        if type(key) not in _KEYS:
+            raise _refused("no formatting function for this type of a key of a map", key)
+    written = [
+        (_nested(work, key, depth + 1), _nested(work, part, depth + 1))
+        for key, part in zip(keys, value.values(), strict=True)
+    ]
     work.write(sum(map(_written, written)))
     return "{" + ", ".join(f"{key}:{part}" for key, part in sorted(written)) + "}"
 

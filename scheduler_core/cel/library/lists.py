@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import Any, Final
 
 from scheduler_core.cel.errors import EvaluationError, no_such_overload
-from scheduler_core.cel.library.equality import COMPARED, is_same, key_of
-from scheduler_core.cel.library.operators import add
+from scheduler_core.cel.library.equality import COMPARED, NotHashed, is_same, key_of
+from scheduler_core.cel.library.operators import add, contains
 from scheduler_core.cel.overloads import Overload
 from scheduler_core.cel.values import NONE, Duration, Option, Uint, some, type_name
 from scheduler_core.cel.work import Work
@@ -163,9 +163,16 @@ def reverse(work: Work, values: list[Any]) -> list[Any]:
 def distinct(work: Work, values: list[Any]) -> list[Any]:
     """Return the first of each group of equal elements."""
     first: dict[Any, Any] = {}
-    for value in values:
-        first.setdefault(key_of(work, value), value)
-    return list(first.values())
+    try:
+        for value in values:
+            first.setdefault(key_of(work, value), value)
+        return list(first.values())
+    except NotHashed:
+        different: list[Any] = []
+        for value in values:
+            if not contains(work, value, different):
+                different.append(value)
+        return different
 
 
 def first(values: list[Any]) -> Option:
@@ -184,17 +191,26 @@ def _keys(work: Work, values: list[Any]) -> set[Any]:
 
 def set_contains(work: Work, values: list[Any], wanted: list[Any]) -> bool:
     """Whether every wanted value is an element."""
-    return _keys(work, wanted) <= _keys(work, values)
+    try:
+        return _keys(work, wanted) <= _keys(work, values)
+    except NotHashed:
+        return all(contains(work, value, values) for value in wanted)
 
 
 def set_equivalent(work: Work, left: list[Any], right: list[Any]) -> bool:
     """Whether both have the same elements, however often."""
-    return _keys(work, left) == _keys(work, right)
+    try:
+        return _keys(work, left) == _keys(work, right)
+    except NotHashed:
+        return set_contains(work, left, right) and set_contains(work, right, left)
 
 
 def set_intersects(work: Work, left: list[Any], right: list[Any]) -> bool:
     """Whether they have an element in common."""
-    return not _keys(work, left).isdisjoint(_keys(work, right))
+    try:
+        return not _keys(work, left).isdisjoint(_keys(work, right))
+    except NotHashed:
+        return any(contains(work, value, right) for value in left)
 
 
 def _for_each(names: tuple[str, ...], make: Callable[[str], Overload]) -> tuple[Overload, ...]:

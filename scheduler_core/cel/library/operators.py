@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from scheduler_core.cel.errors import EvaluationError, no_such_overload
-from scheduler_core.cel.library.equality import COMPARED, ORDER, differs, equal, has_key, is_same
+from scheduler_core.cel.library.equality import COMPARED, MISSING, ORDER, differs, equal, find, is_same
 from scheduler_core.cel.library.times import add_times, subtract_times
 from scheduler_core.cel.overloads import Function
 from scheduler_core.cel.values import INT_MAX, INT_MIN, UINT_MAX, Domains, Duration, Timestamp, Uint
@@ -143,7 +143,7 @@ def contains(work: Work, element: Any, container: Any) -> bool:
     """Return ``element in container``, for a list or the keys of a map."""
     kind = type(container)
     if kind is dict or kind is Domains:
-        return has_key(work, container, element)
+        return find(work, container, element) is not MISSING
     if kind is list:
         for other in container:
             work.spend(COMPARED)

@@ -32,7 +32,8 @@ _RFC3339: Final = re.compile(
     re.ASCII,
 )
 _DATE: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})", re.ASCII)
-_OFFSET: Final = re.compile(r"([+-]?)([0-9]{2}):([0-9]{2})", re.ASCII)
+_OFFSET: Final = re.compile(r"([+-]?[0-9]{1,6}):([+-]?[0-9]{1,6})", re.ASCII)
+"""Source: cel-go ``inTimeZone``, which reads any two integers. Six digits are 114 years of hours."""
 _MONTH_LENGTHS: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 MIN_TIME: Final = days_before(1, 1, 1) * DAY * SECOND
 MAX_TIME: Final = days_before(10000, 1, 1) * DAY * SECOND - 1
@@ -134,11 +135,24 @@ def _zone_text(offset: int) -> str:
     return f"{'-' if offset < 0 else '+'}{hours:02d}:{minutes:02d}" if offset else "Z"
 
 
-def seconds_of_zone(zone: str) -> int:
-    """Return the offset that a zone has from UTC."""
-    if zone in ("", "UTC"):
+def seconds_of_zone(zone: str, moment: int) -> int:
+    """Return the offset from UTC that a zone has at a moment.
+
+    Units: seconds; the moment since 1970.
+    Shape: a zone is an offset such as ``+02:00`` if it has a colon, else a name. ``Local`` is the zone of
+           the server's process, and those run in UTC.
+    """
+    if zone in ("", "UTC", "Local"):
         return 0
+    if ":" not in zone:
+        from scheduler_core.cel.library.zones import offset_at  # few expressions name a zone
+
+        found = offset_at(zone, moment)
+        if found is None:
+            raise EvaluationError(f"unknown time zone {zone[:40]}")
+        return found
     match = _OFFSET.fullmatch(zone)
     if match is None:
-        raise EvaluationError(f"time zone {zone[:40]!r}: only UTC and offsets such as +02:00 are known")
-    return _offset_seconds(*match.groups())
+        raise EvaluationError(f"time zone {zone[:40]!r}: must be an offset such as +02:00")
+    hours, minutes = int(match[1]), int(match[2])
+    return (hours * 60 + (-minutes if zone.startswith("-") else minutes)) * 60

@@ -1,7 +1,7 @@
 """Durations and timestamps: arithmetic and calendar parts.
 
-Calendar parts are in UTC unless an offset such as ``+02:00`` is given. Names of time zones need a data base,
-which the core does not have. Source: the CEL specification; cel-go ``common/types``.
+Calendar parts are in UTC unless an offset such as ``+02:00``, or the name of a time zone, is given.
+Source: the CEL specification; cel-go ``common/types``.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def subtract_times(left: Duration | Timestamp, right: Duration | Timestamp) -> D
 
 def _part_of(read: Callable[[Moment], int]) -> Callable[..., int]:
     def part(value: Timestamp, zone: str = "") -> int:
-        return read(Moment.of(value.nanoseconds + seconds_of_zone(zone) * SECOND))
+        offset = seconds_of_zone(zone, value.nanoseconds // SECOND)
+        return read(Moment.of(value.nanoseconds + offset * SECOND))
 
     return part
 

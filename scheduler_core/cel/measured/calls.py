@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from scheduler_core.base.version import Version
 from scheduler_core.cel.cost import CALL
 from scheduler_core.cel.cost.actual import call_charge
-from scheduler_core.cel.errors import EvaluationError, no_such_overload
+from scheduler_core.cel.errors import EvaluationError
 from scheduler_core.cel.evaluate.choice import function_of
-from scheduler_core.cel.evaluate.comparisons import is_set
+from scheduler_core.cel.evaluate.comparisons import found_in, is_set
 from scheduler_core.cel.evaluate.loops import inserted
 from scheduler_core.cel.evaluate.steps import constant
-from scheduler_core.cel.library.operators import OPERATORS, contains
+from scheduler_core.cel.library.operators import OPERATORS
 from scheduler_core.cel.measured.chains import is_literal
 from scheduler_core.cel.measured.tally import Names, Tally, problem
 from scheduler_core.cel.tree import Call, ListOf, Name, Node
@@ -40,7 +39,7 @@ def call(node: Call, names: Names, value_of: ValueOf, tally: Tally) -> Any:
             return False
         case Call(function="@in", arguments=(wanted, values)) if is_literal(values, names):
             if is_set(constant(value_of(values), is_literal=True)):
-                return _lookup(value_of(wanted), value_of(values), tally)
+                return _lookup(value_of(wanted), value_of(values))
         case _:
             pass
     return _strict(node, names, value_of, tally)
@@ -65,13 +64,14 @@ def _alternative(name: str, option: Any, other: Node, value_of: ValueOf) -> Any:
     return option.value if name == "orValue" else option
 
 
-def _lookup(value: Any, values: list[Any], tally: Tally) -> Any:
+def _lookup(value: Any, values: list[Any]) -> Any:
     """Return whether a value is in a list literal, which upstream turns into a table."""
     if isinstance(value, EvaluationError):
         return value
-    if type(value) is Version:
-        return no_such_overload("@in", value, values)
-    return contains(tally.work, value, values)
+    try:
+        return found_in(values)(value)
+    except EvaluationError as error:
+        return error
 
 
 def _strict(node: Call, names: Names, value_of: ValueOf, tally: Tally) -> Any:

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from scheduler_core.cel.errors import EvaluationError, no_such_overload, shown
-from scheduler_core.cel.library.equality import KEYS
 from scheduler_core.cel.tree import ListOf, MapOf, Node
-from scheduler_core.cel.values import Option
+from scheduler_core.cel.values import KEYS, Option, map_key
 
 
 def list_of(node: ListOf, value_of: Callable[[Node], Any]) -> Any:
@@ -34,7 +33,8 @@ def map_of(node: MapOf, value_of: Callable[[Node], Any]) -> Any:
             return parts
         if type(key) not in KEYS:
             return EvaluationError(f"unsupported key type: {shown(key)}")
-        values.update((key, part) for part in parts)
+        values.pop(map_key(key), None)  # an entry that is left out takes an earlier one with it
+        values.update((map_key(key), part) for part in parts)
     return values
 
 

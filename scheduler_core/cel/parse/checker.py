@@ -17,7 +17,7 @@ from scheduler_core.cel.parse.decode import TOO_DEEP, decode
 from scheduler_core.cel.parse.environment import new_environment
 from scheduler_core.cel.parse.rules import check_rules
 from scheduler_core.cel.parse.text import prepared
-from scheduler_core.cel.tree import BOOL, DYN, FREE, CelType, Node
+from scheduler_core.cel.tree import Node
 
 _PROBLEM: Final = re.compile(r"ERROR: <input>:(\d+:\d+: [^\n]*)")
 _TOO_DEEP: Final = re.compile(r"recursion (?:depth|limit)", re.IGNORECASE)
@@ -35,14 +35,8 @@ def checked(text: str) -> Node:
     except (RuntimeError, ValueError) as error:
         raise CompileError(_reason(str(error))) from None
     node = decode(serialized)
-    _check_result(node.type)
     check_rules(node)
     return node
-
-
-def _check_result(type_: CelType) -> None:
-    if type_ not in (BOOL, DYN, FREE):
-        raise CompileError(f"must evaluate to bool or the unknown type, not {type_}")
 
 
 def _reason(answer: str) -> str:

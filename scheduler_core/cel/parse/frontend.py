@@ -1,7 +1,4 @@
-"""Parse and check a text: the reader of plain expressions, and for any other Google's parser and checker.
-
-The result is a well-typed tree whose value is a bool, or of a type known at run time only.
-"""
+"""Parse and check a text: the reader of plain expressions, and for any other Google's parser and checker."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from scheduler_core.cel.tree import Node
 
 
 def check(text: str) -> Node:
-    """Parse and check an expression.
+    """Parse and check an expression of any type.
 
     Raises: CompileError with what is wrong and where (line:column).
     """

@@ -9,14 +9,19 @@ from typing import Any
 
 import pytest
 
+from scheduler_core.base.errors import SelectorError
 from scheduler_core.cel import tree
 from scheduler_core.cel.library.registry import BY_NAME
-from scheduler_core.cel.measured import measured_cost
+from scheduler_core.cel.measured import evaluated, measured_cost
 from scheduler_core.cel.parse.frontend import check
-from scheduler_core.rules.selectors import Selector
+from scheduler_core.rules.selectors import DeviceView, Expression, Selector
+from tangram.conformance.decisions import Decisions
+from tangram.conformance.judge import FIRST_FIT, judge_file
+from tangram.conformance.verdict import Verdict
 
 DATA = Path(__file__).parent / "data"
 ORDERED_BY_A_GO_MAP = "device-32"
+NOTHING = DeviceView("")
 LIBRARIES = ("cel-library.json", "answers.json", "absorbed.json")
 
 
@@ -77,6 +82,28 @@ def test_an_error_that_something_absorbs_does_not_change_the_answer(read_device,
         for case in absorbed["cases"]
         if outcome(case["expression"], view) != case["expect"]
     ]
+
+    assert different == []
+
+
+@pytest.mark.parametrize("name", ["cel-values.json", "keys-and-zones.json"])
+def test_the_value_of_an_expression_is_the_one_in_kubernetes_environment(name):
+    report = judge_file(DATA / name, FIRST_FIT, Decisions())
+
+    assert [case for case in report.cases if case.verdict is not Verdict.PASSED] == []
+    assert len(report.cases) >= 1000
+
+
+@pytest.mark.parametrize("name", ["cel-values.json", "keys-and-zones.json"])
+def test_the_evaluator_that_counts_the_cost_gives_the_same_value(name):
+    different = []
+    for case in read(name):
+        try:
+            value = Expression(case["expression"]).value(NOTHING)
+        except SelectorError:
+            continue
+        if str(evaluated(case["expression"], NOTHING)[0]) != str(value):
+            different.append(case["expression"])
 
     assert different == []
 
