@@ -13,6 +13,8 @@ from functools import cache
 from importlib import resources
 from zoneinfo import ZoneInfo
 
+import tzdata  # by name: the image keeps only packages that are imported
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MARGIN = timedelta(days=2)
 _FIRST = datetime.min.replace(tzinfo=UTC) + _MARGIN
@@ -35,10 +37,10 @@ def offset_at(name: str, seconds: int) -> int | None:
 
 @cache
 def _names() -> frozenset[str]:
-    return frozenset(resources.files("tzdata").joinpath("zones").read_text(encoding="utf-8").split())
+    return frozenset(resources.files(tzdata).joinpath("zones").read_text(encoding="utf-8").split())
 
 
 @cache
 def _zone(name: str) -> ZoneInfo:
-    with resources.files("tzdata").joinpath("zoneinfo", *name.split("/")).open("rb") as data:
+    with resources.files(tzdata).joinpath("zoneinfo", *name.split("/")).open("rb") as data:
         return ZoneInfo.from_file(data, name)
