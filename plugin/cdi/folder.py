@@ -18,7 +18,7 @@ from plugin.base import files
 from plugin.base.claim_uid import is_uid
 from plugin.base.errors import NotReady, StorageFailed
 from plugin.cdi.document import Document, checksum, encode, environment_name
-from plugin.cdi.names import device_name
+from plugin.cdi.names import device_of
 from plugin.cdi.standing import Exists, may_stay
 from scheduler_core.model.claim import ClaimUid
 from scheduler_core.model.device import DeviceName
@@ -113,7 +113,7 @@ class CdiFolder:
             found = _DOCUMENTS.decode(files.read(self.path(uid)) or b"").devices
         except (msgspec.DecodeError, UnicodeDecodeError, StorageFailed):
             return {}
-        named = {one.name.removeprefix(device_name(uid, "")): one.container_edits.env for one in found}
+        named = {device_of(uid, one.name): one.container_edits.env for one in found}
         told = {DeviceName(name): _identity(name, variables) for name, variables in named.items()}
         return {name: identity for name, identity in told.items() if identity is not None}
 

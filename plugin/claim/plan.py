@@ -34,7 +34,7 @@ from plugin.kinds.registry import KINDS
 from plugin.machine.share import Share
 from scheduler_core.frontends.configuration.check import config_problems, read_configs, type_of
 from scheduler_core.frontends.configuration.merge import counting, with_defaults
-from scheduler_core.frontends.configuration.preparable import NO_ADMIN_SHARE, NO_SHARE, ONE_DAEMON, has_share
+from scheduler_core.frontends.configuration.preparable import NO_ADMIN_SHARE, NO_SHARE, has_share
 from scheduler_core.frontends.configuration.values import Config
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid
 from scheduler_core.model.device import DeviceName
@@ -74,9 +74,9 @@ def resolve(claim: AllocatedClaim, node: NodeDevices, boot_id: str, pools: Pools
 
     Shape: devices in the order of the results; none where no result is of this driver; ``pools`` has the
            members of devices of several nodes.
-    Raises: UnknownDevice; DeviceUnusable for devices of a kind that cannot be prepared; ClaimUnusable where
-            all devices are of other nodes, some are shared or named twice, a configuration is wrong or cannot
-            be prepared, or the UID cannot be used.
+    Raises: UnknownDevice; DeviceUnusable for devices of a kind that cannot be prepared; ClaimUnusable if all
+            devices are of other nodes, one is named twice and not in shares, a configuration is wrong or
+            cannot be prepared, or the UID cannot be used.
     """
     uid = checked_uid(claim.uid or "", claim.ref)
     driver = node.pool.id.driver
@@ -88,11 +88,14 @@ def resolve(claim: AllocatedClaim, node: NodeDevices, boot_id: str, pools: Pools
         placeholder(uid, claim.ref, driver, boot_id), pod_claim_name=claim.pod_claim_name or UNSET
     )
     configs = _configs(claim, node)
-    plan = start.with_devices(
-        _claimed(start, result, _published(start, result, pools, node), node, configs) for result in ours
-    )
-    _refuse_several_daemons(plan)
-    return plan
+    shares = Counter[DeviceName]()
+    devices = []
+    for result in ours:
+        shares[result.device.device] += 1
+        published = _published(start, result, pools, node)
+        config, number = configs.get(_key(result), (None, 0)), shares[result.device.device]
+        devices.append(_claimed(start, result, published, node, config=config, share_number=number))
+    return start.with_devices(devices)
 
 
 def is_same_allocation(record: Record, plan: Record) -> bool:
@@ -156,32 +159,26 @@ def _refuse_configured(claim: AllocatedClaim, driver: str, ours: Iterable[Alloca
             raise ClaimUnusable("prepare", f"claim {claim.ref}", reason, remedy)
 
 
+def _key(result: AllocatedDevice) -> tuple[DeviceName, str | None]:
+    """Return what tells a result from the others of its claim on this node."""
+    return result.device.device, result.share_id
+
+
 def _refuse_twins(claim: AllocatedClaim, results: Iterable[AllocatedDevice]) -> None:
-    seen: set[DeviceName] = set()
+    """Refuse a device that is there twice. Schedulers give a claim several shares of one device."""
+    seen: dict[DeviceName, set[str | None]] = {}
     for result in results:
-        if result.device.device in seen:
+        shares = seen.setdefault(result.device.device, set())
+        if result.share_id in shares or (shares and None in {*shares, result.share_id}):
             reason = f"its allocation names device {result.device} twice"
-            remedy = "allocate the claim anew"
-            if result.share_id is not None:
-                remedy = "the user asks for one share that is as large as both"
-            raise ClaimUnusable("prepare", f"claim {claim.ref}", reason, remedy)
-        seen.add(result.device.device)
+            raise ClaimUnusable("prepare", f"claim {claim.ref}", reason, "allocate the claim again")
+        shares.add(result.share_id)
 
 
-def _refuse_several_daemons(plan: Record) -> None:
-    """Refuse requests whose containers would need more than one MPS daemon."""
-    seen: set[tuple[str, ...]] = set()
-    for device in plan.devices:
-        if not device.IS_UNDER_MPS:
-            continue
-        if device.requests in seen:
-            subject = f"device {device.device} for claim {plan.ref}"
-            raise ClaimUnusable("prepare", subject, ONE_DAEMON, "the user changes the claim")
-        seen.add(device.requests)
-
-
-def _configs(claim: AllocatedClaim, node: NodeDevices) -> Mapping[DeviceName, tuple[Config, int]]:
-    """Return the configuration of each device for which the claim or its class gave one. It is right.
+def _configs(
+    claim: AllocatedClaim, node: NodeDevices
+) -> Mapping[tuple[DeviceName, str | None], tuple[Config, int]]:
+    """Return the configuration of each result for which the claim or its class gave one. It is right.
 
     Shape: with the device's place among those that have the same configuration.
     """
@@ -191,7 +188,7 @@ def _configs(claim: AllocatedClaim, node: NodeDevices) -> Mapping[DeviceName, tu
     given = read_configs(claim.configs, driver, [one.request for one in claim.results]).given
     wanted = {one.device.device for one in claim.results}
     types = {device.name: type_of(device, driver) for device in node.pool.devices if device.name in wanted}
-    found: dict[DeviceName, tuple[Config, int]] = {}
+    found: dict[tuple[DeviceName, str | None], tuple[Config, int]] = {}
     counts = Counter[tuple[bool, int]]()
     for one in claim.results:
         if one.device.driver != driver or one.device.pool != node.pool.id.name:
@@ -199,7 +196,7 @@ def _configs(claim: AllocatedClaim, node: NodeDevices) -> Mapping[DeviceName, tu
         chosen = counting(given, one.request, types.get(one.device.device, ""))
         if chosen is not None:
             place = (chosen.from_class, chosen.index)
-            found[one.device.device] = with_defaults(chosen.config), counts[place]
+            found[_key(one)] = with_defaults(chosen.config), counts[place]
             counts[place] += 1
     return found
 
@@ -220,7 +217,9 @@ def _claimed(
     result: AllocatedDevice,
     published: PublishedDevice,
     node: NodeDevices,
-    configs: Mapping[DeviceName, tuple[Config, int]],
+    *,
+    config: tuple[Config | None, int],
+    share_number: int,
 ) -> Claimed:
     subject = f"device {result.device} of claim {start.ref}"
     name = result.device.device
@@ -229,12 +228,12 @@ def _claimed(
         requests=(request,),
         pool=result.device.pool,
         device=name,
-        cdi_id=names.device_id(start.driver, start.uid, name),
+        cdi_id=names.device_id(start.driver, start.uid, name, share_number),
         admin_access=True if result.admin_access else UNSET,
         alternative=alternative or UNSET,
     )
     share = _share(result, published, node, subject)
-    wanted = Wanted(published, common, share, *configs.get(name, (None, 0)))
+    wanted = Wanted(published, common, share, *config)
     refuse_unoffered(wanted, subject)
     kind = KINDS.of_wanted(wanted)
     if not isinstance(kind, PreparableKind):

@@ -82,7 +82,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
     def with_device(self, device: Claimed) -> Record:
         """Return the record with one device replaced by what is now known of it."""
-        return self.with_devices(device if old.device == device.device else old for old in self.devices)
+        return self.with_devices(device if old.cdi_id == device.cdi_id else old for old in self.devices)
 
     def with_devices(self, devices: Iterable[Claimed]) -> Record:
         """Return the record with all its devices replaced."""

@@ -274,11 +274,11 @@ class ClaimSteps(msgspec.Struct, frozen=True, kw_only=True):
             try:
                 self.setup.take_down(context, devices)
             except LOST as error:
-                left |= {device.device for device in devices}
+                left |= {device.cdi_id for device in devices}
                 why = error
         if why is not None:
             if len(left) < len(record.devices):
-                held = [device for device in record.devices if device.device in left]
+                held = [device for device in record.devices if device.cdi_id in left]
                 self.store.note(record.with_devices(held))
             raise why
 

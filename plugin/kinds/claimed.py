@@ -28,7 +28,8 @@ _VERSION_WITH_ADMIN_ACCESS: Final = 3
 class Claimed(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
     """One device of a claim. Each kind adds what finds its hardware, and the facts that undoing it needs.
 
-    Shape: ``requests`` are base names: ``req`` for a result of ``req/sub``; ``device`` the published name.
+    Shape: ``requests`` are base names: ``req`` for a result of ``req/sub``; ``device`` the published name;
+           ``cdi_id`` is unique in the claim, which may have several shares of one device.
            A fact is None until it is known to be true; a deed is done only after what undoes it is durable.
            ``alternative`` is ``sub`` for a result of ``req/sub``; ``pci_addresses`` those of the functions
            that the device is, or is cut from. Neither is there where it says nothing.
@@ -37,8 +38,6 @@ class Claimed(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
 
     RECORD_VERSION: ClassVar[int] = 1
     """The lowest version of the record's format that knows the kind."""
-    IS_UNDER_MPS: ClassVar[bool] = False
-    """Whether programs use the device through a daemon."""
 
     requests: tuple[str, ...]
     pool: str
@@ -93,6 +92,10 @@ class Claimed(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
     def share(self) -> Share | None:
         """Return which part of the device the claim has, None for all of it."""
         return None
+
+    def with_share(self, share: Share) -> Self:  # noqa: ARG002
+        """Return the device with another share of it; one that has no shares stays as it is."""
+        return self
 
     @property
     def interval(self) -> str | None:

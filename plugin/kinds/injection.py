@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plugin.cdi import names
 from plugin.cdi.document import Injection
 from plugin.cdi.hook import HookProgram
 from plugin.kinds.claimed import Claimed
 from plugin.kinds.registry import KINDS
 from plugin.machine.context import Context
+from plugin.machine.share import Share
 from scheduler_core.model.claim import ClaimUid
 
 
@@ -20,13 +20,28 @@ def injections(
 
     Raises: HardwareError; NotReady where a part is missing.
     """
-    return tuple(_injection(context, uid, device, hook) for device in devices)
+    return tuple(_injection(context, uid, _with_all_of_request(device, devices), hook) for device in devices)
+
+
+def _with_all_of_request(device: Claimed, devices: Sequence[Claimed]) -> Claimed:
+    """Return a device with all that its request has of it: containers of a request get all its shares.
+
+    A container that gets several requests with shares of one device has what the last of them says, because a
+    runtime keeps the last value of a variable. That is less than it may use, never more.
+    """
+    shares = [
+        one.share
+        for one in devices
+        if one.share is not None and (one.pool, one.device) == (device.pool, device.device)
+        if one.requests == device.requests
+    ]
+    return device if len(shares) < 2 else device.with_share(Share.together(shares))
 
 
 def _injection(context: Context, uid: ClaimUid, device: Claimed, hook: HookProgram) -> Injection:
     parts = KINDS.of_claimed(device).parts(context, device)
     return Injection(
-        name=names.device_name(uid, device.device),
+        name=device.cdi_id.partition("=")[2],
         device=device.device,
         identity=device.identity,
         has_admin_access=device.has_admin_access,

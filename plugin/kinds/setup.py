@@ -48,8 +48,8 @@ class DeviceSetup:
         """
         progress = _Progress(devices, note)
         vfs_on_demand.supply(context, _own(devices), progress)
-        missing = {device.device for device in devices if not device.is_made}
-        self._refuse_occupied(context, [one for one in _own(progress.devices) if one.device in missing])
+        missing = {device.cdi_id for device in devices if not device.is_made}
+        self._refuse_occupied(context, [one for one in _own(progress.devices) if one.cdi_id in missing])
         for kind, mine in self.kinds.by_kind(_own(progress.devices)):
             kind.set_up(context, mine, progress)
         for device in self._found_for_admin(context, devices):
@@ -127,7 +127,7 @@ class _Progress:
 
     def know(self, device: Claimed) -> None:
         """Replace what is known of a device."""
-        self.devices = tuple(device if old.device == device.device else old for old in self.devices)
+        self.devices = tuple(device if old.cdi_id == device.cdi_id else old for old in self.devices)
 
     def note(self, device: Claimed) -> None:
         """Replace what is known of a device and make it durable."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -27,6 +27,15 @@ class Share:
     def of_texts(cls, share_id: str, amounts: Mapping[str, str]) -> Self:
         """Return a share from texts that ``as_texts`` made."""
         return cls(share_id, {QualifiedName(key): Quantity.parse(text) for key, text in amounts.items()})
+
+    @classmethod
+    def together(cls, shares: Sequence[Share]) -> Self:
+        """Return several shares of one device as one, under the id of the first."""
+        amounts: dict[QualifiedName, Quantity] = {}
+        for share in shares:
+            for name, amount in share.amounts.items():
+                amounts[name] = amount.plus(amounts[name]) if name in amounts else amount
+        return cls(shares[0].id, amounts)
 
     def as_texts(self) -> Iterator[tuple[str, str]]:
         """Yield the amounts as texts, sorted."""

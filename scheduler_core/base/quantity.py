@@ -80,6 +80,10 @@ class Quantity:
             return _binary_text(self.nano // NANO)
         return _decimal_text(self.nano, "e" if self.family == "e" else "")
 
+    def plus(self, other: Quantity) -> Quantity:
+        """Return the sum, in the family of this amount."""
+        return Quantity(self.nano + other.nano, self.family)
+
     @property
     def is_whole(self) -> bool:
         """Whether the amount is a whole number of units."""

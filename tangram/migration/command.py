@@ -49,7 +49,7 @@ def _run(options: Namespace, face: Face) -> int:
     else:
         face.out.documents([one.content for one in found.documents], as_json=False)
         for one in found.not_carried:
-            complain(f"not carried over: {one}")
+            complain(f"left as it was: {one}")
     return DOES_NOT_FIT if found.not_carried else DONE
 
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from scheduler_core.model.claim import AllocatedClaim
+from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice
 from scheduler_core.model.device import Device, DeviceName
+from scheduler_core.model.names import qualified
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.result import Allocation, Unallocatable
 from tangram.pictures.memory_slices import layouts, picture
@@ -59,11 +60,18 @@ def _table(allocation: Allocation, pools: Sequence[Pool]) -> FittingTable:
             place = result.device
             device = known[place.driver, place.pool, place.device]
             pool = f"{place.driver}/{place.pool}"
-            rows.append((str(ref), result.request, place.device, what_of(device), _memory(device), pool))
+            memory = _memory(device, result)
+            rows.append((str(ref), result.request, place.device, what_of(device), memory, pool))
     heads = ("claim", "request", "device", "what", "memory", "pool")
     return FittingTable([Column(head, is_right=head == "memory") for head in heads], rows)
 
 
-def _memory(device: Device) -> str:
+def _memory(device: Device, result: AllocatedDevice) -> str:
+    """Return the memory of a device, and of one in shares which part of it the claim has."""
     memory = capacity(device, "memory")
-    return "" if memory is None else str(memory)
+    driver = result.device.driver
+    share = {qualified(name, driver): amount for name, amount in result.consumed.items()}
+    part = share.get(qualified("memory", driver))
+    if memory is None:
+        return ""
+    return str(memory) if part is None else f"{part} of {memory}"

@@ -24,7 +24,6 @@ class ClaimedUnderMps(ClaimedOneGpu, frozen=True, kw_only=True):
     """A GPU of a claim under MPS. Shape: ``limits`` those of the claim's configuration."""
 
     RECORD_VERSION: ClassVar[int] = 3
-    IS_UNDER_MPS: ClassVar[bool] = True
 
     limits: RecordedLimits = RecordedLimits()
 

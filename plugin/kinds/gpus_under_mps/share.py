@@ -6,7 +6,9 @@ the driver enforces when a program starts to use the GPU.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Self
+
+import msgspec
 
 from agent.hardware.types import MIB
 from agent.inventory.model import NodeDevices
@@ -40,6 +42,10 @@ class ClaimedMpsShare(ClaimedUnderMps, frozen=True, kw_only=True, tag="mps-share
     def share(self) -> Share:
         """Return the share as the allocation says it."""
         return Share.of_texts(self.share_id, self.amounts)
+
+    def with_share(self, share: Share) -> Self:
+        """Return the device with another share of its GPU."""
+        return msgspec.structs.replace(self, share_id=share.id, amounts=dict(share.as_texts()))
 
     @property
     def hardware(self) -> UnderMps:

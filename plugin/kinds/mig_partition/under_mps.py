@@ -26,7 +26,6 @@ class ClaimedMigUnderMps(ClaimedMigPartition, frozen=True, kw_only=True, tag="mi
     """A MIG partition of a claim, under MPS. Shape: ``limits`` those of the claim's configuration."""
 
     RECORD_VERSION: ClassVar[int] = 3
-    IS_UNDER_MPS: ClassVar[bool] = True
 
     limits: RecordedLimits = RecordedLimits()
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
+import msgspec
 from msgspec import UNSET, UnsetType
 
 from agent.inventory.published import InShares, SharedGpu
@@ -45,6 +46,10 @@ class ClaimedGpuShare(ClaimedOneGpu, frozen=True, kw_only=True, tag="gpu-share")
     def share(self) -> Share:
         """Return the share as the allocation says it."""
         return Share.of_texts(self.share_id, self.amounts)
+
+    def with_share(self, share: Share) -> Self:
+        """Return the device with another share of its GPU."""
+        return msgspec.structs.replace(self, share_id=share.id, amounts=dict(share.as_texts()))
 
     @property
     def hardware(self) -> InShares:

@@ -1,36 +1,50 @@
-"""Adds up what the containers of a pod ask for, as Kubernetes does.
+"""Which containers of a pod run at once, and what they need then, as Kubernetes counts it.
 
-Containers and sidecars are added. An init container counts where it needs more, together with the sidecars
-before it.
+All who count a pod ask here: pods by amounts, webhook, classes and ``migrate``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
 from scheduler_core.codec.fields import Fields
 
+C = TypeVar("C")
 ContainerAmounts = Callable[[Fields], Mapping[str, int]]
 """Returns what one container asks for, by name."""
 
 
+def running_together(
+    init: Iterable[C], main: Iterable[C], fields_of: Callable[[C], Mapping[str, Any]]
+) -> Iterator[list[C]]:
+    """Yield the containers that run at the same time: those that stay, then the others one by one.
+
+    Sidecars are init containers that stay. An init container that ends is the last of its list, behind the
+    sidecars that were started before it.
+    """
+    sidecars: list[C] = []
+    short: list[list[C]] = []
+    for container in init:
+        if fields_of(container).get("restartPolicy") == "Always":
+            sidecars.append(container)
+        else:
+            short.append([*sidecars, container])
+    yield [*main, *sidecars]
+    yield from short
+
+
 def summed(spec: Fields, amounts_of: ContainerAmounts) -> Mapping[str, int]:
-    """Return the sum over all containers of a pod, in the manifest's order, without zeros."""
-    running: dict[str, int] = {}
-    for container in spec.children("containers"):
-        add(running, amounts_of(container))
-    sidecars: dict[str, int] = {}
+    """Return the most that containers of a pod need at the same time, by name, without zeros."""
+    init, main = spec.children("initContainers"), spec.children("containers")
     most: dict[str, int] = {}
-    for container in spec.children("initContainers"):
-        mine = amounts_of(container)
-        if container.values.get("restartPolicy") == "Always":
-            add(sidecars, mine)
-            mine = {}
-        for name in {**sidecars, **mine}:
-            most[name] = max(most.get(name, 0), sidecars.get(name, 0) + mine.get(name, 0))
-    add(running, sidecars)
-    names = {**running, **most}
-    return {name: asked for name in names if (asked := max(running.get(name, 0), most.get(name, 0)))}
+    for together in running_together(init, main, lambda container: container.values):
+        total: dict[str, int] = {}
+        for container in together:
+            add(total, amounts_of(container))
+        for name, amount in total.items():
+            most[name] = max(most.get(name, 0), amount)
+    return {name: amount for name, amount in most.items() if amount}
 
 
 def add(total: dict[str, int], more: Mapping[str, int]) -> None:

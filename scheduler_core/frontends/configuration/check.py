@@ -13,9 +13,12 @@ from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.frontends.configuration.decode import decode_config
 from scheduler_core.frontends.configuration.device_rules import (
     ConfiguredDevice,
+    DaemonUse,
     beyond_device,
     limits_of_others,
+    needs_daemon,
     several_daemons,
+    several_intervals,
     taken_twice,
 )
 from scheduler_core.frontends.configuration.errors import InvalidConfig, requests_text
@@ -107,15 +110,35 @@ def config_problems(claim: AllocatedClaim, driver: str, pool: Pool) -> Iterator[
     names = [one.request for one in claim.results]
     read = read_configs(claim.configs, driver, names)
     yield from read.wrong.values()
-    if not read.given:
+    if not read.given and len(ours) < 2:  # most claims: nothing of what follows can be wrong
         return
     devices = _devices(ours, driver, pool)
-    yield from device_problems(read.given, devices, driver)
-    if ours and len(devices) == len(ours):
+    yield from _device_problems(read.given, devices, driver)
+    yield from several_daemons(_daemon_uses(str(claim.ref), read.given, devices, pool))
+    if read.given and ours and len(devices) == len(ours):
         yield from without_device(read.given, {one.type for one in devices}, names)
 
 
-def device_problems(
+def daemon_uses(claim: AllocatedClaim, driver: str, pools: Iterable[Pool]) -> Iterator[DaemonUse]:
+    """Yield the devices under MPS of an allocated claim, as far as the pools have them."""
+    ours = [one for one in claim.results if one.device.driver == driver]
+    given = read_configs(claim.configs, driver, [one.request for one in claim.results]).given
+    for pool in pools:
+        if pool.id.driver == driver:
+            yield from _daemon_uses(str(claim.ref), given, _devices(ours, driver, pool), pool)
+
+
+def _daemon_uses(
+    claim: str, given: Sequence[GivenConfig], devices: Iterable[DeviceOfRequest], pool: Pool
+) -> Iterator[DaemonUse]:
+    for one in devices:
+        config = counting(given, one.request, one.type)
+        if needs_daemon(config.config if config else None, one.type):
+            daemon = (pool.id, one.device.name)
+            yield DaemonUse(claim=claim, request=one.request, daemon=daemon, config=config)
+
+
+def _device_problems(
     given: Sequence[GivenConfig], devices: Sequence[DeviceOfRequest], driver: str
 ) -> Iterator[InvalidConfig]:
     """Yield what does not fit the devices, or cannot be prepared for them."""
@@ -126,7 +149,7 @@ def device_problems(
         yield from beyond_device(device)
     yield from limits_of_others(configured)
     yield from taken_twice(configured)
-    yield from several_daemons(configured)
+    yield from several_intervals(configured)
     yield from _unprepared(given, devices)
 
 
@@ -270,7 +293,8 @@ def type_of(device: Device, driver: str) -> str:
 
 def _devices(results: Sequence[AllocatedDevice], driver: str, pool: Pool) -> list[DeviceOfRequest]:
     """Return the devices of results that the pool has, in order."""
-    known = {device.name: device for device in pool.devices}
-    in_pool = [one for one in results if one.device.pool == pool.id.name and one.device.device in known]
-    found = ((one.request, known[one.device.device]) for one in in_pool)
+    mine = [one for one in results if one.device.pool == pool.id.name]
+    names = {one.device.device for one in mine}
+    known = {device.name: device for device in pool.devices if device.name in names}
+    found = ((one.request, known[one.device.device]) for one in mine if one.device.device in known)
     return [DeviceOfRequest(request, device, type_of(device, driver)) for request, device in found]

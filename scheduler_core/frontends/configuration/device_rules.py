@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from ipaddress import ip_interface
 
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.base.quick_dataclass import dataclass
-from scheduler_core.frontends.configuration.errors import InvalidConfig
-from scheduler_core.frontends.configuration.preparable import ONE_DAEMON
+from scheduler_core.frontends.configuration.errors import InvalidConfig, requests_text
+from scheduler_core.frontends.configuration.merge import GivenConfig, with_defaults
+from scheduler_core.frontends.configuration.preparable import ONE_DAEMON, UNDER_MPS
 from scheduler_core.frontends.configuration.values import (
     Config,
     GpuConfig,
+    Interval,
     MigConfig,
     Mps,
     Netdev,
     NicConfig,
+    TimeSlicing,
     VfConfig,
 )
 from scheduler_core.model.device import Device
@@ -117,18 +120,76 @@ def taken_twice(devices: Sequence[ConfiguredDevice]) -> Iterator[InvalidConfig]:
                 yield InvalidConfig(one.subject, field, text, rule)
 
 
-def several_daemons(devices: Sequence[ConfiguredDevice]) -> Iterator[InvalidConfig]:
-    """Yield the requests with more than one device under MPS: its containers get all of them."""
-    seen: dict[str, bool] = {}
+def several_intervals(devices: Sequence[ConfiguredDevice]) -> Iterator[InvalidConfig]:
+    """Yield shares of one GPU with different intervals of time slicing, which is one setting of the GPU."""
+    first: dict[str, tuple[str, Interval]] = {}
     for one in devices:
-        match one.config:
-            case GpuConfig(sharing=Mps()) | MigConfig(sharing=Mps()):
-                if seen.get(one.request) is False:
-                    rule = f"is for several devices of request {one.request}: {ONE_DAEMON}"
-                    yield InvalidConfig(one.subject, f"{type(one.config).__name__}.sharing", None, rule)
-                seen[one.request] = one.request in seen
+        match with_defaults(one.config):
+            case GpuConfig(sharing=TimeSlicing(interval=Interval() as interval)):
+                request, other = first.setdefault(one.device.name, (one.request, interval))
+                if other is not interval:
+                    field = "GpuConfig.sharing.timeSlicingConfig.interval"
+                    rule = f"request {request} has {other} for its share of the same GPU: give both the same"
+                    yield InvalidConfig(one.subject, field, str(interval), rule)
             case _:
                 continue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaemonUse:
+    """A device under MPS that a request has, or will have.
+
+    Shape: ``claim`` as messages name it; ``daemon`` is the same for devices with the same daemon, None for a
+           share of a GPU that is not chosen yet; ``config`` is what asks for MPS, None if the device itself
+           is under MPS.
+    """
+
+    claim: str
+    request: str
+    daemon: Hashable | None
+    config: GivenConfig | None = None
+
+
+def needs_daemon(config: Config | None, device_type: str) -> bool:
+    """Whether programs use a device through an MPS daemon: all shares of one GPU through the same one."""
+    match config:
+        case GpuConfig(sharing=Mps()) | MigConfig(sharing=Mps()):
+            return True
+        case _:
+            return device_type == UNDER_MPS
+
+
+def several_daemons(uses: Iterable[DaemonUse]) -> Iterator[InvalidConfig]:
+    """Yield the requests with several daemons: their containers get all of them."""
+    by_request: dict[str, list[DaemonUse]] = {}
+    for one in uses:
+        by_request.setdefault(one.request.partition("/")[0], []).append(one)
+    for request, mine in by_request.items():
+        if least_daemons(mine) > 1:
+            config = next((one.config for one in mine if one.config is not None), None)
+            subject = requests_text([request]) if config is None else config.subject
+            field = "" if config is None else f"{type(config.config).__name__}.sharing"
+            what = f"is for several devices of request {request}" if config else "has shares of several GPUs"
+            yield InvalidConfig(subject, field, None, f"{what}: {ONE_DAEMON}")
+
+
+def several_in_container(container: str, uses: Sequence[DaemonUse]) -> tuple[str, bool]:
+    """Return what is wrong with a container that gets devices under MPS, and whether it is certain.
+
+    Each daemon has its pipes and its ``/dev/shm``, and a container has one of either: the last one hides the
+    others. Empty for nothing wrong. It is not certain as long as the GPUs of shares are not chosen.
+    """
+    is_certain = least_daemons(uses) > 1
+    if not is_certain and sum(one.daemon is None for one in uses) < 2:
+        return "", False
+    named = ", ".join(dict.fromkeys(f"request {one.request} of claim {one.claim}" for one in uses))
+    gets = "gets several devices under MPS" if is_certain else "may get shares of several GPUs under MPS"
+    return f"container {container} {gets} ({named}): {ONE_DAEMON}", is_certain
+
+
+def least_daemons(uses: Iterable[DaemonUse]) -> int:
+    """Return how many daemons there are at least. A GPU that is shared is no GPU of any other use."""
+    return len({one.daemon for one in uses})
 
 
 def _own(config: Config) -> Iterator[tuple[str, str, str, str]]:

@@ -25,9 +25,14 @@ NO_NETDEV: Final = "a pod cannot have its interface; select netdevCapable, or as
 NIC_WITHOUT_INTERFACE: Final = "a pod cannot have its interface; select netdevCapable, or leave NicConfig out"
 NIC_WITHOUT_RDMA: Final = "it has no RDMA device; ask for its network interface in a NicConfig"
 
-ONE_DAEMON: Final = "a program can use one MPS daemon only; ask for one device under MPS in each request"
+ONE_DAEMON: Final = (
+    "a program can use one MPS daemon only; "
+    "ask for one device under MPS in each request, and use one such request in each container"
+)
 
-IN_SHARES: Final = frozenset({"gpu-shared", "gpu-mps"})
+UNDER_MPS: Final = "gpu-mps"
+"""The type of published devices that are under MPS without a configuration."""
+IN_SHARES: Final = frozenset({"gpu-shared", UNDER_MPS})
 """The types of published devices of which claims have shares."""
 NO_ADMIN: Final = "this version gives no admin access to devices of its kind"
 WITHOUT_ADMIN_ACCESS: Final = frozenset({"nic", "vf", "imex-channel"})

@@ -7,7 +7,15 @@ from dataclasses import field
 from typing import Any, Final
 
 from scheduler_core.base.quick_dataclass import dataclass
-from scheduler_core.frontends.migration.resources import amount_of, asked_by, why_not
+from scheduler_core.frontends.annotations.container_sums import running_together
+from scheduler_core.frontends.migration.resources import (
+    SHARE,
+    amount_of,
+    asked_by,
+    is_of_devices,
+    is_of_share,
+    why_not,
+)
 from scheduler_core.frontends.migration.values import Asked, Notes, entries, free_name, mapping
 
 _LISTS: Final = ("limits", "requests")
@@ -32,25 +40,28 @@ class Container:
 
     path: str
     fields: Any
-    is_short: bool
+    is_init: bool
     amounts: Mapping[str, int]
     requests: list[str] = field(default_factory=list)
+
+    @property
+    def asks_for_devices(self) -> bool:
+        """Whether it asks for devices, by whatever product's names."""
+        resources = mapping(mapping(self.fields).get("resources"))
+        names = {str(name) for key in _LISTS for name in mapping(resources.get(key))}
+        return bool(self.amounts) or any(map(is_of_devices, names))
 
 
 def containers_of(
     spec: Mapping[str, Any], path: str, given: Mapping[str, Asked], notes: Notes
 ) -> list[Container]:
-    """Return the containers of a pod with what they ask for.
-
-    Shape: ``is_short`` are init containers that end before the others start.
-    """
+    """Return the containers of a pod with what they ask for."""
     found = []
     for key in ("initContainers", "containers"):
         for index, fields in entries(spec.get(key)):
             place = f"{path}.{key}[{index}]"
-            is_short = key == "initContainers" and mapping(fields).get("restartPolicy") != "Always"
             amounts = dict(_amounts(mapping(fields), place, given, notes))
-            found.append(Container(place, fields, is_short, amounts))
+            found.append(Container(place, fields, key == "initContainers", amounts))
     return found
 
 
@@ -59,6 +70,11 @@ def _amounts(
 ) -> Iterator[tuple[str, int]]:
     resources = mapping(container.get("resources"))
     limits, requests = (mapping(resources.get(key)) for key in _LISTS)
+    shares = [name for name in dict.fromkeys((*limits, *requests)) if is_of_share(str(name))]
+    for name in shares:
+        notes.add(f"{path}.resources", f"{name}: {SHARE}")
+    if shares:  # what else it asks for, such as nvidia.com/gpu, is a number of shares
+        return
     for name in dict.fromkeys((*limits, *requests)):
         said = [one[name] for one in (limits, requests) if name in one]
         amounts = {amount_of(one) for one in said}
@@ -80,8 +96,8 @@ def _amounts(
 def requested(containers: Sequence[Container], given: Mapping[str, Asked]) -> list[Requested]:
     """Return the requests of one claim for all containers, and say in each container which it uses.
 
-    A container that ends before the others start uses their devices, as a device plugin has it; only where it
-    asks for more than they have together, there is a request for the rest.
+    A container that ends uses the devices of those that start after it, as a device plugin has it; if it asks
+    for more than they have together, there is a request for the rest.
     """
     found: list[Requested] = []
     of_resource: dict[str, list[Requested]] = {}
@@ -92,19 +108,23 @@ def requested(containers: Sequence[Container], given: Mapping[str, Asked]) -> li
         of_resource.setdefault(resource, []).append(one)
         return one
 
-    for is_short in (False, True):
-        for container in containers:
-            for resource, amount in container.amounts.items() if container.is_short is is_short else ():
-                asked = asked_by(resource, given)
-                if asked is None:
-                    continue
-                if not is_short:
-                    container.requests.append(add(resource, asked, amount).name)
-                    continue
-                missing = amount - sum(one.count for one in of_resource.get(resource, ()))
-                if missing > 0:
-                    add(resource, asked, missing)
-                container.requests += _enough(of_resource[resource], amount)
+    init, main = ([one for one in containers if one.is_init is is_init] for is_init in (True, False))
+    staying, *others = running_together(init, main, lambda one: mapping(one.fields))
+    for container in sorted(staying, key=containers.index):
+        for resource, amount in container.amounts.items():
+            if (asked := asked_by(resource, given)) is not None:
+                container.requests.append(add(resource, asked, amount).name)
+    for *sidecars, container in others:
+        busy = {name for sidecar in sidecars for name in sidecar.requests}
+        for resource, amount in container.amounts.items():
+            asked = asked_by(resource, given)
+            if asked is None:
+                continue
+            free = [one for one in of_resource.get(resource, ()) if one.name not in busy]
+            missing = amount - sum(one.count for one in free)
+            if missing > 0:
+                free.append(add(resource, asked, missing))
+            container.requests += _enough(free, amount)
     return found
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from scheduler_core.base.quantity import NANO, Quantity
+from scheduler_core.frontends.admission.asked_pod import is_amount
 from scheduler_core.frontends.migration.names import CLASSES, GPU_CLASS, LOST_CLASSES, MIG_CLASS
 from scheduler_core.frontends.migration.values import Asked
 from scheduler_core.model.names import DEFAULT_DRIVER
@@ -16,6 +17,23 @@ _MIG: Final = re.compile(
     r"nvidia\.com/mig-(?P<profile>[0-9]+g\.[0-9]+gb)(?P<plus>\.(?:me\.all|me|gfx))?(?P<minus>-me)?"
 )
 _OF_CLASS: Final = "deviceclass.resource.kubernetes.io/"
+_SHARES: Final = frozenset(
+    (
+        *("nvidia.com/gpumem", "nvidia.com/gpumem-percentage", "nvidia.com/gpucores", "nvidia.com/priority"),
+        *("volcano.sh/vgpu-number", "volcano.sh/vgpu-memory", "volcano.sh/vgpu-memory-percentage"),
+        *("volcano.sh/vgpu-cores", "volcano.sh/gpu-memory", "volcano.sh/gpu-number"),
+        *("aliyun.com/gpu-mem", "aliyun.com/gpu-count", "aliyun.com/gpu-core.percentage"),
+        *("tencent.com/vcuda-core", "tencent.com/vcuda-memory"),
+    )
+)
+"""Parts of GPUs by HAMi, Volcano, and the GPU sharing of Alibaba and Tencent.
+
+Source: HAMi docs/config.md, which also counts ``nvidia.com/gpu`` as shares beside them.
+"""
+SHARE: Final = (
+    "a share of a GPU is claimed by memory, of a device of type gpu-shared or gpu-mps; "
+    "the container was left as it is; see docs/modes.md"
+)
 _NETWORK_DOMAINS: Final = ("openshift.io", "intel.com", "mellanox.com", "rdma")
 """Domains under which the SR-IOV operator and device plugin usually count VFs."""
 
@@ -38,6 +56,16 @@ def asked_by(resource: str, given: Mapping[str, Asked]) -> Asked | None:
     profile = match["profile"] + (match["plus"] or "").replace(".", "+", 1) + (match["minus"] or "")
     name = re.sub("[^a-z0-9]+", "-", f"mig-{profile}")
     return Asked(name, MIG_CLASS, f'device.attributes["{DEFAULT_DRIVER}"].profile == "{profile}"')
+
+
+def is_of_share(resource: str) -> bool:
+    """Whether a resource is a part of a GPU, by another product."""
+    return resource in _SHARES
+
+
+def is_of_devices(resource: str) -> bool:
+    """Whether a resource is of devices: of NVIDIA's, of another product's, or by the amounts of pods."""
+    return resource in _SHARES or is_amount(resource, is_marked=True) or resource.startswith(_NVIDIA)
 
 
 def why_not(resource: str) -> str | None:

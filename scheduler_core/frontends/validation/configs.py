@@ -16,12 +16,15 @@ from scheduler_core.frontends.configuration.check import (
 )
 from scheduler_core.frontends.configuration.device_rules import (
     ConfiguredDevice,
+    DaemonUse,
     beyond_device,
+    needs_daemon,
     several_daemons,
     taken_twice,
 )
 from scheduler_core.frontends.configuration.errors import InvalidConfig, requests_text
 from scheduler_core.frontends.configuration.merge import GivenConfig, counting
+from scheduler_core.frontends.configuration.preparable import UNDER_MPS
 from scheduler_core.frontends.configuration.values import API_VERSION
 from scheduler_core.frontends.validation.documents import ReadClaim
 from scheduler_core.frontends.validation.finding import Finding, Reporter
@@ -66,13 +69,43 @@ class ClaimConfigs:
         names = [one.option.name for one in self.requests]
         yield from config_findings(self.read.claim.configs, path, self.known.driver, report, names)
         yield from self._unknown_requests(report, path)
-        own = read_configs(self.read.claim.configs, self.known.driver, names).given
-        given = (*self._of_classes(), *own)
+        given = self._given()
         told: set[str] = set()
         for place, problem in self._problems(given):
             if str(problem) not in told:
                 told.add(str(problem))
                 yield report.error(self._in_config(problem, given) or place, str(problem))
+
+    def daemon_uses(self) -> Iterator[DaemonUse]:
+        """Yield the devices under MPS that the requests will have, whichever alternative is chosen.
+
+        Of a request for several devices there are two.
+        """
+        given, driver = self._given(), self.known.driver
+        options: dict[str, list[JudgedRequest]] = {}
+        for one in self.requests:
+            options.setdefault(one.option.name.partition("/")[0], []).append(one)
+        for request, alternatives in options.items():
+            configs = [counting(given, one.option.name, one.type) for one in alternatives]
+            pairs = zip(configs, alternatives, strict=True)
+            if not all(needs_daemon(config.config if config else None, one.type) for config, one in pairs):
+                continue
+            is_share = any(one.type == UNDER_MPS for one in alternatives)
+            for number in range(min(2, *(one.option.count or 1 for one in alternatives))):
+                yield DaemonUse(
+                    claim=str(self.read.claim.ref),
+                    request=request,
+                    daemon=None if is_share else (driver, request, number),
+                    config=configs[0],
+                )
+
+    def _given(self) -> tuple[GivenConfig, ...]:
+        """Return what the classes and the claim give, in the order in which it counts."""
+        names = [one.option.name for one in self.requests]
+        return (
+            *self._of_classes(),
+            *read_configs(self.read.claim.configs, self.known.driver, names).given,
+        )
 
     def _unknown_requests(self, report: Reporter, path: str) -> Iterator[Finding]:
         names = {
@@ -109,7 +142,7 @@ class ClaimConfigs:
         types = {one.type for one in self.requests}
         unused = without_device(given, types, [one.option.name for one in self.requests])
         several = [*self._several(given)]
-        for problem in (*taken_twice(several), *several_daemons(several), *unused):
+        for problem in (*taken_twice(several), *several_daemons(self.daemon_uses()), *unused):
             yield self.read.devices, problem
 
     def _beyond(self, one: JudgedRequest, given: Sequence[GivenConfig]) -> list[InvalidConfig]:

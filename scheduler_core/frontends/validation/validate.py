@@ -11,13 +11,23 @@ from dataclasses import replace
 
 from scheduler_core.codec.documents import Document
 from scheduler_core.codec.fields import subject_of
-from scheduler_core.frontends.configuration.check import allocated_problems, unprepared_devices
+from scheduler_core.frontends.configuration.check import (
+    allocated_problems,
+    daemon_uses,
+    unprepared_devices,
+)
+from scheduler_core.frontends.configuration.device_rules import DaemonUse
 from scheduler_core.frontends.validation.configs import ClaimConfigs, config_findings
 from scheduler_core.frontends.validation.documents import ReadClaim, ReadDocuments, read_documents
 from scheduler_core.frontends.validation.finding import Finding, Reporter
 from scheduler_core.frontends.validation.known_devices import KnownDevices
-from scheduler_core.frontends.validation.pod_specs import pod_findings
-from scheduler_core.frontends.validation.requests import Classes, judged_requests, selector_findings
+from scheduler_core.frontends.validation.pod_specs import KnownClaim, pod_findings
+from scheduler_core.frontends.validation.requests import (
+    Classes,
+    JudgedRequest,
+    judged_requests,
+    selector_findings,
+)
 from scheduler_core.model.claim import AllocatedClaim, DeviceClass
 
 
@@ -32,9 +42,11 @@ def validate(
     known = KnownDevices(read.pools, driver)
     found = [*read.findings, *_of_classes(read, known)]
     classes = Classes(_classes(read, usual), bool(read.classes))
+    claims: dict[str, KnownClaim] = {}
     for claim in read.claims:
-        found += _of_claim(claim, classes, known)
-    claims = {_subject(one.document): one for one in read.claims}
+        requests = judged_requests(claim, classes, known)
+        found += _of_claim(claim, requests, known)
+        claims[_subject(claim.document)] = KnownClaim(claim, tuple(_daemon_uses(claim, requests, known)))
     for pod in read.pods:
         found += pod_findings(pod, claims)
     order = {document.place: index for index, document in enumerate(documents)}
@@ -59,8 +71,15 @@ def _of_classes(read: ReadDocuments, known: KnownDevices) -> Iterator[Finding]:
         yield from config_findings(configs, "spec.config", known.driver, report)
 
 
-def _of_claim(read: ReadClaim, classes: Classes, known: KnownDevices) -> Iterator[Finding]:
-    requests = judged_requests(read, classes, known)
+def _daemon_uses(
+    read: ReadClaim, requests: Sequence[JudgedRequest], known: KnownDevices
+) -> Iterator[DaemonUse]:
+    if read.allocated is None:
+        return ClaimConfigs(read, requests, known).daemon_uses()
+    return daemon_uses(read.allocated, known.driver, known.pools)
+
+
+def _of_claim(read: ReadClaim, requests: Sequence[JudgedRequest], known: KnownDevices) -> Iterator[Finding]:
     for request in requests:
         yield from request.findings
     if read.allocated is None:

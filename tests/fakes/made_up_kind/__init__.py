@@ -104,4 +104,5 @@ class VfKind(PreparableKind[NicVf, ClaimedVf]):
 
 
 def vf(number: int) -> ClaimedVf:
-    return ClaimedVf(requests=("r",), pool="n", device=f"vf-{number}", cdi_id="x", function=f"f{number}")
+    name = f"vf-{number}"
+    return ClaimedVf(requests=("r",), pool="n", device=name, cdi_id=f"x={name}", function=f"f{number}")

@@ -12,7 +12,8 @@ from devices_of_kinds import SHARE_ID, allocated_device
 from plugin.base.errors import ClaimUnusable, DeviceHeld, PlacementTaken
 from plugin.telling.status import device_statuses
 from scheduler_core.base.quantity import Quantity
-from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice
+from scheduler_core.frontends.configuration.check import allocated_problems
+from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, OpaqueConfig
 
 SHARED = "gpu-0-shared"
 OTHERS = ["gpu-0", "gpu-0-mig-1g-5gb-2", "gpus-0-1"]
@@ -166,9 +167,98 @@ def test_no_share_of_a_device_for_one_claim_is_prepared(bench: Any, device: str)
         bench.driver.prepare(replace(bench.claim("u1"), results=(result,)))
 
 
-def test_two_shares_of_one_gpu_in_one_claim_are_refused_with_what_to_ask_instead(bench: Any) -> None:
-    first = allocated_device(SHARED, bench.node, "a", memory="1Gi")
-    claim = replace(bench.claim("u1"), results=(first, replace(first, request="b", share_id="other")))
+def shares(bench: Any, *requests: tuple[str, str], device: str = SHARED, **more: Any) -> AllocatedClaim:
+    """A claim with several shares of the first GPU: of each the request and the memory."""
+    found = [
+        replace(allocated_device(device, bench.node, request, memory=memory), share_id=f"share-{number}")
+        for number, (request, memory) in enumerate(requests)
+    ]
+    return replace(bench.claim("u1"), results=tuple(found), **more)
 
-    with pytest.raises(ClaimUnusable, match=r"twice.*one share that is as large as both"):
+
+def by_device(bench: Any) -> list[dict[str, str]]:
+    devices = json.loads(bench.document("u1").read_text())["devices"]
+    return [dict(one.split("=", 1) for one in device["containerEdits"]["env"]) for device in devices]
+
+
+def test_several_shares_of_one_gpu_in_one_claim_are_prepared_each_with_its_own_amounts(bench: Any) -> None:
+    claim = shares(bench, ("a", "1Gi"), ("b", "3Gi"))
+
+    prepared = bench.driver.prepare(claim)
+
+    assert [(one.requests, one.share_id) for one in prepared] == [(("a",), "share-0"), (("b",), "share-1")]
+    assert [one.cdi_ids for one in prepared] == [
+        ("tangram.dev/claim=u1-gpu-0-shared",),
+        ("tangram.dev/claim=u1-gpu-0-shared.2",),
+    ]
+    variable = "TANGRAM_DEVICE_GPU_0_SHARED_MEMORY_BYTES"
+    assert [one[variable] for one in by_device(bench)] == [str(2**30), str(3 * 2**30)]
+    assert bench.driver.prepare(claim) == prepared
+    bench.restart()
+    assert bench.driver.prepare(claim) == prepared
+    (record,) = bench.records()
+    assert [one["shareID"] for one in device_statuses(record, 0.0)] == ["share-0", "share-1"]
+    bench.unprepare("u1")
+    assert bench.leftovers() == []
+
+
+def test_the_containers_of_a_request_are_told_all_its_shares_of_a_gpu_together(bench: Any) -> None:
+    bench.driver.prepare(shares(bench, ("a", "1Gi"), ("a", "3Gi"), ("b", "5Gi")))
+
+    variable = "TANGRAM_DEVICE_GPU_0_SHARED_MEMORY_BYTES"
+    assert [one[variable] for one in by_device(bench)] == [str(4 * 2**30), str(4 * 2**30), str(5 * 2**30)]
+
+
+def test_several_shares_under_mps_have_one_daemon_and_a_limit_each(bench: Any) -> None:
+    bench.driver.prepare(shares(bench, ("a", "1Gi"), ("b", "3Gi"), device="gpu-0-mps"))
+
+    limit = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"
+    assert [one[limit] for one in by_device(bench)] == ["0=1024M", "0=3072M"]
+    assert len(list(bench.machine.mps.names())) == 1
+    bench.unprepare("u1")
+    assert bench.leftovers() == []
+
+
+def test_the_shares_of_a_claim_are_counted_together_with_those_of_others(bench: Any) -> None:
+    bench.driver.prepare(share(bench, "u2", "30Gi"))
+
+    with pytest.raises(DeviceHeld, match=r"gpu-0-shared for claim default/claim-u1: .*memory"):
+        bench.driver.prepare(shares(bench, ("a", "6Gi"), ("b", "6Gi")))
+    with pytest.raises(ClaimUnusable, match=r"gpu-0-shared for claim default/claim-u1: .*memory"):
+        bench.driver.prepare(shares(bench, ("a", "20Gi"), ("b", "21Gi")))
+
+    assert [record.claim_uid for record in bench.records()] == ["u2"]
+
+
+def test_one_share_that_is_there_twice_is_refused(bench: Any) -> None:
+    claim = shares(bench, ("a", "1Gi"), ("b", "1Gi"))
+    twins = tuple(replace(one, share_id=SHARE_ID) for one in claim.results)
+
+    with pytest.raises(ClaimUnusable, match=r"names device .*gpu-0-shared twice"):
+        bench.driver.prepare(replace(claim, results=twins))
+
+
+def test_shares_of_one_gpu_in_one_claim_have_one_interval(bench: Any) -> None:
+    turns = {"strategy": "TimeSlicing", "timeSlicingConfig": {"interval": "Short"}}
+    short = {"apiVersion": "tangram.dev/v1alpha1", "kind": "GpuConfig", "sharing": turns}
+    long = {**short, "sharing": {**turns, "timeSlicingConfig": {"interval": "Long"}}}
+    configs = (
+        OpaqueConfig(driver="tangram.dev", parameters=short, requests=("a",)),
+        OpaqueConfig(driver="tangram.dev", parameters=long, requests=("b",)),
+    )
+    claim = shares(bench, ("a", "1Gi"), ("b", "1Gi"), configs=configs)
+
+    with pytest.raises(ClaimUnusable, match=r"request b: .*interval.*Long.*request a has Short"):
         bench.driver.prepare(claim)
+    assert len(allocated_problems(claim, "tangram.dev", [bench.driver._node.snapshot.devices.pool])) == 1
+    assert bench.driver.prepare(replace(claim, configs=configs[:1]))
+
+
+def test_a_lost_record_of_several_shares_keeps_their_gpu(bench: Any) -> None:
+    bench.driver.prepare(shares(bench, ("a", "1Gi"), ("b", "1Gi")))
+    for file in bench.options.claims_dir.iterdir():
+        file.unlink()
+    bench.restart()
+
+    with pytest.raises(DeviceHeld):
+        bench.prepare("u2", "gpu-0")

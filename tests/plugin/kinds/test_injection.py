@@ -80,7 +80,8 @@ def context_of(bench: Any, machine: Machine | None = None, host_root: Path = Pat
 
 
 def whole(gpu: GpuUuid, name: str = "gpu-0") -> ClaimedDevice:
-    return ClaimedGpu(requests=("r",), pool="n", device=name, cdi_id="x", gpu_uuid=gpu)
+    cdi_id = f"tangram.dev/claim={UID}-{name}"
+    return ClaimedGpu(requests=("r",), pool="n", device=name, cdi_id=cdi_id, gpu_uuid=gpu)
 
 
 def test_what_the_devices_of_a_claim_share_is_asked_for_once(bench: Any) -> None:

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scheduler_core.codec.documents import Document
+from scheduler_core.frontends.admission.asked_pod import asked_in_containers
 from scheduler_core.frontends.migration.migrate import migrate
 from scheduler_core.frontends.migration.values import Asked, Migration
 
@@ -24,6 +26,7 @@ RESOURCES = (
     "openshift.io/rdma",
     "example.com/dongle",
 )
+MARK = {"scheduling.koordinator.sh/device-joint-allocate": '{"deviceTypes": ["gpu"]}'}
 GIVEN = {"openshift.io/rdma": Asked("rdma", "vf.tangram.dev")}
 EXPRESSIONS = (
     'device.attributes["gpu.nvidia.com"].profile == "1g.5gb"',
@@ -229,3 +232,127 @@ def test_a_job_of_another_group_stays_and_is_told() -> None:
     assert [one.content for one in found.documents] == [job]
     (left,) = found.not_carried
     assert left.path == "spec.tasks[0].template.containers[0].resources.limits"
+
+
+roles = st.lists(
+    st.tuples(st.sampled_from(("init", "sidecar", "main")), st.integers(0, 3)), min_size=1, max_size=6
+)
+
+
+def pod_of(given_roles: list[tuple[str, int]]) -> dict[str, Any]:
+    spec: dict[str, Any] = {"initContainers": [], "containers": []}
+    for number, (role, amount) in enumerate(given_roles):
+        one: dict[str, Any] = {"name": f"c{number}", "resources": {"limits": {"nvidia.com/gpu": amount}}}
+        if role == "sidecar":
+            one["restartPolicy"] = "Always"
+        spec["containers" if role == "main" else "initContainers"].append(one)
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pod"}, "spec": spec}
+
+
+def moments(pod: dict[str, Any]) -> Iterator[list[str]]:
+    """Yield which containers run, moment by moment, as the kubelet starts and ends them."""
+    running: list[str] = []
+    for one in pod["spec"]["initContainers"]:
+        yield [*running, one["name"]]
+        if one.get("restartPolicy") == "Always":
+            running.append(one["name"])
+    yield [*running, *(one["name"] for one in pod["spec"]["containers"])]
+
+
+@given(roles)
+@example([("sidecar", 1), ("init", 1), ("main", 0)])
+def test_containers_that_run_at_once_have_devices_of_their_own_and_no_more_are_claimed(
+    given_roles: list[tuple[str, int]],
+) -> None:
+    pod = pod_of(given_roles)
+    amounts = {f"c{number}": amount for number, (_, amount) in enumerate(given_roles)}
+    *templates, after = (one.content for one in migration(pod).documents)
+    counts = {
+        one["name"]: one["exactly"].get("count", 1)
+        for template in templates
+        for one in template["spec"]["spec"]["devices"]["requests"]
+    }
+    used = {
+        one["name"]: [claim["request"] for claim in one["resources"].get("claims", ())]
+        for one in [*after["spec"]["initContainers"], *after["spec"]["containers"]]
+    }
+
+    assert sum(counts.values()) == max(sum(amounts[name] for name in moment) for moment in moments(pod))
+    marked = {"metadata": {"name": "pod", "annotations": MARK}, "spec": pod["spec"]}
+    asked = asked_in_containers(marked)
+    assert (asked.amounts["nvidia.com/gpu"] if asked else 0) == sum(counts.values())
+    for moment in moments(pod):
+        requests = [request for name in moment for request in used[name]]
+        assert len(requests) == len(set(requests))
+        assert all(sum(counts[request] for request in used[name]) >= amounts[name] for name in moment)
+
+
+DEVICES_OF_OTHERS = (
+    {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 3000},
+    {"nvidia.com/gpu": 2, "nvidia.com/gpucores": 30},
+    {"volcano.sh/vgpu-number": 1, "volcano.sh/vgpu-memory": 1024},
+    {"aliyun.com/gpu-mem": 3},
+)
+
+
+@pytest.mark.parametrize("limits", DEVICES_OF_OTHERS)
+def test_a_share_of_a_gpu_is_not_half_rewritten(limits: dict[str, int]) -> None:
+    whole = {"name": "whole", "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    share = {"name": "share", "resources": {"limits": limits}}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [share]}}
+
+    found = migration(pod)
+    both = migration({**pod, "spec": {"containers": [share, whole]}})
+
+    assert [one.content for one in found.documents] == [pod]
+    assert found.not_carried
+    assert all("docs/modes.md" in one.reason and "--sriov" not in one.reason for one in found.not_carried)
+    after = both.documents[-1].content["spec"]["containers"]
+    assert after[0] == share
+    assert after[1]["resources"] == {"claims": [{"name": "devices", "request": "gpu"}]}
+
+
+@pytest.mark.parametrize(
+    ("label", "stands_for"),
+    [
+        ("nvidia.com/gpu.product", 'device.attributes["tangram.dev"].productName'),
+        ("nvidia.com/gpu.memory", 'device.capacity["tangram.dev"].memory'),
+        ("nvidia.com/gpu.family", 'device.attributes["tangram.dev"].architecture'),
+        ("nvidia.com/gpu.compute.major", 'device.attributes["tangram.dev"].cudaComputeCapability'),
+        ("nvidia.com/cuda.driver.major", 'device.attributes["tangram.dev"].driverVersion'),
+        ("nvidia.com/cuda.runtime-version.full", 'device.attributes["tangram.dev"].cudaDriverVersion'),
+        ("node.koordinator.sh/gpu-model", 'device.attributes["tangram.dev"].productName'),
+        ("nvidia.com/gpu.present", "remove it"),
+        ("kubernetes.io/hostname", None),
+    ],
+)
+@pytest.mark.parametrize("is_affinity", [False, True])
+def test_a_label_of_another_product_is_named_with_what_stands_for_it(
+    label: str, stands_for: str | None, is_affinity: bool
+) -> None:
+    expression = {"key": label, "operator": "In", "values": ["x"]}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    selector = {"affinity": affinity} if is_affinity else {"nodeSelector": {label: "x"}}
+    pod = pod_of([("main", 1)])
+
+    found = migration({**pod, "spec": {**pod["spec"], **selector}}).not_carried
+
+    assert len(found) == (stands_for is not None)
+    assert all(one.reason.startswith(f"{label}: ") and str(stands_for) in one.reason for one in found)
+
+
+@pytest.mark.parametrize("name", ["koord-scheduler", "hami-scheduler", "volcano", "default-scheduler", ""])
+@pytest.mark.parametrize(
+    "resource", ["nvidia.com/gpu", "koordinator.sh/gpu-core", "aliyun.com/gpu-mem", "cpu"]
+)
+def test_another_scheduler_of_a_pod_with_devices_is_named(name: str, resource: str) -> None:
+    pod = pod_of([("main", 1)])
+    pod["spec"] |= {"schedulerName": name}
+    pod["spec"]["containers"][0]["resources"] = {"limits": {resource: 1}}
+
+    found = [one for one in migration(pod).not_carried if one.path == "spec.schedulerName"]
+
+    is_named = name not in ("", "default-scheduler") and resource != "cpu"
+    assert len(found) == is_named
+    assert all(name in one.reason and "remove it" in one.reason for one in found)

@@ -159,6 +159,77 @@ def test_a_request_for_several_devices_under_mps_is_refused(count: int) -> None:
     assert [ONE_DAEMON in text for _, text in found] == [True] * (count - 1)
 
 
+def pod(*uses: dict[str, str], init: bool = False, **claims: str) -> dict[str, Any]:
+    """A pod whose one container uses claims, or templates: those whose name begins with ``t``."""
+    of_pod = [
+        {"name": name, f"resourceClaim{'TemplateName' if claim.startswith('t') else 'Name'}": claim}
+        for name, claim in claims.items()
+    ]
+    container = {"name": "main", "resources": {"claims": list(uses)}}
+    kind = "initContainers" if init else "containers"
+    spec = {"resourceClaims": of_pod, "containers": [{"name": "other"}], kind: [container]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
+
+
+TWO_UNDER_MPS = claim(exactly("x", "gpu"), exactly("y", "gpu"), config=[config("GpuConfig", **MPS)])
+
+
+def template_of(asked: dict[str, Any], name: str) -> dict[str, Any]:
+    spec = {"spec": asked["spec"]}
+    return {**asked, "kind": "ResourceClaimTemplate", "metadata": {"name": name}, "spec": spec}
+
+
+def of_container(*documents: dict[str, Any]) -> list[tuple[Level, str]]:
+    found = judge(of_type("gpu"), of_type("gpu-mps"), of_type("gpu-shared"), *documents)
+    return [(one.level, one.text) for one in found if one.text.startswith("container ")]
+
+
+@pytest.mark.parametrize("init", [False, True])
+@pytest.mark.parametrize(
+    ("uses", "number"),
+    [
+        ([{"name": "c"}], 2),
+        ([{"name": "c", "request": "x"}, {"name": "c", "request": "y"}], 2),
+        ([{"name": "c", "request": "x"}], 0),
+        ([{"name": "c", "request": "x"}, {"name": "c", "request": "x"}], 0),
+        ([{"name": "c", "request": "y"}, {"name": "again", "request": "y"}], 0),
+        ([{"name": "c", "request": "y"}, {"name": "again", "request": "x"}], 2),
+        ([{"name": "one"}, {"name": "two", "request": "x"}], 2),
+        ([{"name": "one"}, {"name": "c", "request": "x"}], 2),
+        ([{"name": "one"}], 0),
+    ],
+)
+def test_a_container_that_gets_several_devices_under_mps_is_refused(
+    uses: list[dict[str, str]], number: int, init: bool
+) -> None:
+    one = claim(exactly("x", "gpu"), name="one", config=[config("GpuConfig", **MPS)])
+    claims = {"c": "c", "again": "c", "one": "t-one", "two": "t-one"}
+
+    found = of_container(TWO_UNDER_MPS, template_of(one, "t-one"), pod(*uses, init=init, **claims))
+
+    assert len(found) == bool(number)
+    for level, text in found:
+        assert level is Level.ERROR
+        assert text.startswith("container main gets several devices under MPS (request ")
+        assert text.endswith(ONE_DAEMON)
+
+
+@pytest.mark.parametrize(
+    ("requests", "level"),
+    [
+        ([exactly("x", "gpu-mps"), exactly("y", "gpu-mps")], Level.WARNING),
+        ([exactly("x", "gpu-mps", count=2)], Level.WARNING),
+        ([exactly("x", "gpu-mps"), exactly("y", "gpu-shared")], None),
+        ([exactly("x", "gpu-mps")], None),
+    ],
+)
+def test_shares_under_mps_may_be_of_one_gpu(requests: list[dict[str, Any]], level: Level | None) -> None:
+    found = of_container(claim(*requests), pod({"name": "c"}, c="c"))
+
+    assert [one for one, _ in found] == ([level] if level else [])
+    assert all("may get shares of several GPUs under MPS" in text for _, text in found)
+
+
 def test_a_claim_without_requests_has_no_device_for_a_configuration() -> None:
     ((path, text),) = told(claim(config=[config("GpuConfig")]))
 
