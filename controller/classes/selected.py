@@ -17,7 +17,7 @@ from scheduler_core.frontends.classes.published_devices import only_node
 from scheduler_core.frontends.classes.selection import selects
 from scheduler_core.model.device import Device, DeviceId, QualifiedName
 from scheduler_core.model.names import qualified
-from scheduler_core.model.nodes import NodeSelection
+from scheduler_core.model.nodes import NodeSelection, SliceSelection
 from scheduler_core.model.pool import Pool
 from scheduler_core.state.assignments import Assignments
 from scheduler_core.state.node_views import Kept, pool_key
@@ -143,7 +143,7 @@ def _attributes_of(key: str) -> tuple[str, ...]:
     return (key,) if row is None else (key, row.attribute)
 
 
-def _usable(component: Component, seen_from: tuple[NodeSelection, ...], is_present: IsPresent) -> int:
+def _usable(component: Component, seen_from: tuple[SliceSelection, ...], is_present: IsPresent) -> int:
     """Return the positions that a claim can have for itself on one present node."""
     structure = component.template.structure_class
     if isinstance(component.nodes, tuple):
@@ -156,6 +156,6 @@ def _usable(component: Component, seen_from: tuple[NodeSelection, ...], is_prese
     return there & ~structure.shareable
 
 
-def _is_there(nodes: NodeSelection, seen_from: tuple[NodeSelection, ...], is_present: IsPresent) -> bool:
+def _is_there(nodes: NodeSelection, seen_from: tuple[SliceSelection, ...], is_present: IsPresent) -> bool:
     node = only_node(nodes, seen_from)
     return node is not None and is_present(node)

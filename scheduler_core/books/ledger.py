@@ -56,6 +56,10 @@ class Ledger:
         """Whether the pool has a usable device of that name."""
         return name in self._usage.devices
 
+    def is_whole_taken(self, name: DeviceName) -> bool:
+        """Whether one claim has the whole device, not a share of it."""
+        return name in self._usage.holders
+
     def left(self, source: SourceName, dimension: str) -> int:
         """Return what is left of one dimension. Units: billionths of the dimension's unit."""
         return self._usage.left[source, dimension]

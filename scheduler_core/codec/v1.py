@@ -19,7 +19,7 @@ from scheduler_core.codec.v1_text import DeviceTextReader, Parse
 from scheduler_core.dialects.layout import Cut, Layout, cut
 from scheduler_core.model.device import Device, DeviceName, SourceName
 from scheduler_core.model.names import DRIVER_RULE, NAME_RULE, POOL_RULE, is_dotted_name, is_driver, is_pool
-from scheduler_core.model.nodes import AllNodes, NodeSelection
+from scheduler_core.model.nodes import AllNodes, AnyOf, NodeSelection, SliceSelection, of_devices
 from scheduler_core.model.pool import PartitionableSlices, Pool, PoolId, Rejected
 
 API_VERSION: Final = "resource.k8s.io/v1"
@@ -65,7 +65,8 @@ def encode_cuts(pool: Pool, cuts: Sequence[Cut]) -> tuple[dict[str, Any], ...]:
     own = sorted({repr(device.nodes): device.nodes for device in pool.devices}.items())
     shared = own[0][1] if len(own) == 1 else None
     if not own:
-        shared = pool.seen_from[0]
+        first = pool.seen_from[0]
+        shared = AllNodes() if isinstance(first, AnyOf) else first
     return tuple(_slice(pool, content, index, len(cuts), shared) for index, content in enumerate(cuts))
 
 
@@ -208,10 +209,17 @@ def _generation(slices: list[V1Slice], older: Pool | None) -> Pool:
         rejected={name: Rejected(reason, Device(name=name)) for name, reason in broken.items()},
         problem=_problem(current, devices, sources),
         is_complete=len(current) == current[0].slice_count,
-        seen_from=tuple(dict.fromkeys(one.nodes or AllNodes() for one in current)),
+        seen_from=tuple(dict.fromkeys(map(_seen_from, current))),
         older=older,
         partitionable=_partitionable(current),
     )
+
+
+def _seen_from(one: V1Slice) -> SliceSelection:
+    """Return from which nodes the slice has a device; one that cannot be read may be anywhere."""
+    if one.nodes is not None:
+        return one.nodes
+    return of_devices([*(device.nodes for device in one.devices), *(AllNodes() for _ in one.broken)])
 
 
 def _partitionable(slices: list[V1Slice]) -> PartitionableSlices | None:

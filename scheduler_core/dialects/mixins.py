@@ -17,7 +17,7 @@ from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.dialects.supply import Flat, Unusable, as_dimensions, find_draws, parents, reject_chains
 from scheduler_core.model.composite import CompositeDevice, CompositeSlice, Mixin
 from scheduler_core.model.device import AttributeValue, Device, DeviceName, Draw, QualifiedName, SourceName
-from scheduler_core.model.nodes import AllNodes, NodeSelection
+from scheduler_core.model.nodes import AllNodes, NodeSelection, SliceSelection, of_devices
 from scheduler_core.model.policy import RequestPolicy
 from scheduler_core.model.pool import PartitionableSlices, Pool, PoolId, Rejected
 
@@ -58,11 +58,21 @@ def _generation(slices: Sequence[CompositeSlice], older: Pool | None) -> Pool:
         generation=current[0].generation,
         problem=parts.problem,
         is_complete=len(current) == current[0].slice_count,
-        seen_from=tuple(dict.fromkeys(composite.nodes or AllNodes() for composite in current)),
+        seen_from=tuple(dict.fromkeys(map(_seen_from, current))),
         older=older,
         partitionable=_partitionable(current),
     )
     return pool if parts.problem else _resolve(pool, parts)
+
+
+def _seen_from(one: CompositeSlice) -> SliceSelection:
+    """Return from which nodes the slice has a device; one that cannot be read may be anywhere."""
+    if one.nodes is not None:
+        return one.nodes
+    everywhere = AllNodes()
+    return of_devices(
+        [*(each.nodes or everywhere for each in one.devices), *(everywhere for _ in one.broken_devices)]
+    )
 
 
 def _partitionable(slices: Sequence[CompositeSlice]) -> PartitionableSlices | None:

@@ -198,16 +198,16 @@ class Engine:
         return node.name if found is None else found
 
     def may_share(self, claims: Sequence[Claim], nodes: Sequence[Node]) -> bool:
-        """Return whether the claims may get a device that can be used from several nodes.
+        """Return whether the claims may get a device of a pool that several nodes use.
 
         Raises: as ``allocate``.
         """
-        if not self._node_views.has_shared:
+        if not self._node_views.has_several:
             return False
         compiled = self._compiled_claims.of(claims)
         node_views = (self._node_views.node_view(node) for node in nodes)
         return any(
-            not one.is_compiled or any(map(self._node_views.is_shared, compiled.pools(one)))
+            not one.is_compiled or any(map(self._node_views.is_of_several, compiled.pools(one)))
             for one in node_views
         )
 

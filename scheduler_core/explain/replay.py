@@ -38,11 +38,13 @@ class Replay:
 
     def obstacle(self, alternative: SearchAlternative, candidate: Candidate) -> Obstacle | None:
         """Return what keeps a device from a request now, apart from constraints."""
-        if candidate.error is not None:
+        name, ledger = candidate.offer.device.name, self._ledger(candidate)
+        is_skipped = not alternative.admin_access and ledger.is_whole_taken(name)
+        if candidate.error is not None and not is_skipped:
             return SelectorFails(str(candidate.error))
         if candidate.obstacle is not None or alternative.admin_access:
             return candidate.obstacle
-        return self._ledger(candidate).obstacle(candidate.offer.device.name, candidate.share)
+        return ledger.obstacle(name, candidate.share)
 
     def take(self, ref: ClaimRef, alternative: SearchAlternative, candidate: Candidate) -> None:
         """Take a device for a request. A request with admin access takes nothing."""

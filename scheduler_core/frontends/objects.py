@@ -28,7 +28,7 @@ from scheduler_core.frontends.partitions.device_value import DeviceObject
 from scheduler_core.model.claim import AllocatedClaim, Claim, ClaimRef, DeviceClass
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.composite import CompositeSlice
-from scheduler_core.model.nodes import Node, NodeSelection, OnNode
+from scheduler_core.model.nodes import Node, OnNode, SliceSelection
 from scheduler_core.model.pool import Pool
 from scheduler_core.state.cluster_state import effective
 
@@ -210,7 +210,7 @@ def _check_version(document: Document) -> None:
 
 def _named(pools: Iterable[Pool]) -> set[str]:
     """Return the names of the nodes that pools and devices name."""
-    selections: list[NodeSelection] = []
+    selections: list[SliceSelection] = []
     for pool in pools:
         selections += [*pool.seen_from, *(device.nodes for device in pool.devices)]
     return {nodes.name for nodes in selections if isinstance(nodes, OnNode)}

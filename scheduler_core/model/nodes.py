@@ -5,7 +5,7 @@ Source: core/v1 NodeSelector; the node selection fields of ResourceSlice and its
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from enum import StrEnum
 from typing import Final
@@ -56,6 +56,17 @@ class Matching:
 NodeSelection = AllNodes | OnNode | Matching
 
 
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """Usable from every node that one of some selections admits: a slice whose devices select nodes."""
+
+    selections: tuple[NodeSelection, ...]
+
+
+SliceSelection = NodeSelection | AnyOf
+"""From which nodes some device of a slice can be used: only there does the slice count."""
+
+
 NOWHERE: Final = Matching(
     (
         Requirement("tangram.dev/nowhere", Operator.EXISTS),
@@ -73,7 +84,15 @@ class Node:
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
-def admits(selection: NodeSelection, node: Node) -> bool:
+def of_devices(selections: Iterable[NodeSelection]) -> SliceSelection:
+    """Return the selection of a slice whose devices select nodes themselves. Without devices: no node."""
+    found = tuple(dict.fromkeys(selections))
+    if AllNodes() in found:
+        return AllNodes()
+    return found[0] if len(found) == 1 else AnyOf(found)
+
+
+def admits(selection: SliceSelection, node: Node) -> bool:
     """Whether devices with this selection can be used from ``node``."""
     match selection:
         case AllNodes():
@@ -82,6 +101,8 @@ def admits(selection: NodeSelection, node: Node) -> bool:
             return name == node.name
         case Matching(requirements=requirements):
             return all(_meets(requirement, node) for requirement in requirements)
+        case AnyOf(selections=selections):
+            return any(admits(one, node) for one in selections)
 
 
 def _meets(requirement: Requirement, node: Node) -> bool:

@@ -9,7 +9,7 @@ from scheduler_core.base.features import Features
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.device import Device, DeviceId, DeviceName, SourceName
-from scheduler_core.model.nodes import AllNodes, Node, NodeSelection, OnNode, admits
+from scheduler_core.model.nodes import AllNodes, Node, NodeSelection, OnNode, SliceSelection, admits
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -54,8 +54,8 @@ class Pool:
            ``rejected`` has the devices that break a rule, in slice order;
            ``problem`` is the reason why the whole pool is unusable, None where it is usable;
            ``is_complete`` says whether every slice of the generation is present;
-           ``seen_from`` has the node selection of each slice, all nodes where devices select nodes;
-           ``older`` is the generation before, which still counts on nodes that the newer one has no slice
+           ``seen_from`` has the node selection of each slice, each once;
+           ``older`` is the generation before, which may still count on nodes that the newer one has no slice
            for; ``partitionable`` is what the pool loses without ``DRAPartitionableDevices``, None for
            nothing.
     """
@@ -67,7 +67,7 @@ class Pool:
     rejected: Mapping[DeviceName, Rejected] = field(default_factory=dict)
     problem: str | None = None
     is_complete: bool = True
-    seen_from: tuple[NodeSelection, ...] = (AllNodes(),)
+    seen_from: tuple[SliceSelection, ...] = (AllNodes(),)
     older: Pool | None = None
     partitionable: PartitionableSlices | None = None
 
@@ -96,11 +96,18 @@ class Pool:
         return any(admits(selection, node) for selection in self.seen_from)
 
     def as_seen_from(self, node: Node) -> Pool:
-        """Return the newest generation with a slice that selects the node; this one where there is none."""
+        """Return the generation that counts on the node: the newest one with a slice that selects it.
+
+        An older one counts only if it is complete and all its slices select the node. Otherwise it is
+        obsolete, and this generation is returned, of which the node sees no slice.
+        Source: upstream v0.37.2, GatherPools and checkSlicesInPool.
+        """
         pool: Pool | None = self
         while pool is not None and not pool.is_seen_from(node):
             pool = pool.older
-        return pool or self
+        if pool is None or not pool.is_complete:
+            return self
+        return pool if all(admits(one, node) for one in pool.seen_from) else self
 
     def concerns(self, node: Node) -> bool:
         """Whether the pool may have devices for the node: not all of it is of other nodes by name.
@@ -109,7 +116,7 @@ class Pool:
         """
         return any(not isinstance(one, OnNode) or one.name == node.name for one in self._selections())
 
-    def _selections(self) -> Iterator[NodeSelection]:
+    def _selections(self) -> Iterator[SliceSelection]:
         yield from self.seen_from
         yield from (device.nodes for device in self.devices)
         yield from (rejected.device.nodes for rejected in self.rejected.values())

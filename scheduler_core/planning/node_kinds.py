@@ -8,7 +8,7 @@ from typing import Final
 
 from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.device import Device
-from scheduler_core.model.nodes import Node, NodeSelection, OnNode
+from scheduler_core.model.nodes import AnyOf, Node, NodeSelection, OnNode, of_devices
 from scheduler_core.model.pool import Pool, PoolId, Rejected
 from scheduler_core.state.cluster_state import ClusterState
 from scheduler_core.state.node_class import NodeClass, NodeView
@@ -89,7 +89,14 @@ def _moved(pool: Pool, name: str, where: OnNode) -> Pool:
         id=PoolId(pool.id.driver, name),
         devices=tuple([_placed(one, where) for one in pool.devices]),
         rejected=rejected,
-        seen_from=tuple([_selection(one, where) for one in pool.seen_from]),
+        seen_from=tuple(
+            [
+                of_devices(_selection(each, where) for each in one.selections)
+                if isinstance(one, AnyOf)
+                else _selection(one, where)
+                for one in pool.seen_from
+            ]
+        ),
         older=None,
     )
 

@@ -49,9 +49,10 @@ class Candidate:
 def offers(pools: Sequence[Pool], node: Node, features: Features = ALL) -> tuple[Offer, ...]:
     """Return the usable devices that the node sees, in order of preference.
 
-    Shape: pools by driver and name, but those with binding conditions last; devices as listed.
+    Shape: pools by driver and name, but those last of which the node sees a device with binding conditions;
+           devices as listed.
     """
-    ranked = sorted(enumerate(pools), key=lambda item: _waits(item[1]))
+    ranked = sorted(enumerate(pools), key=lambda item: _waits(item[1], node))
     return tuple(
         Offer(index, device, view(pool.id.driver, device))
         for index, pool in ranked
@@ -61,8 +62,8 @@ def offers(pools: Sequence[Pool], node: Node, features: Features = ALL) -> tuple
     )
 
 
-def _waits(pool: Pool) -> bool:
-    return any(device.binding.conditions for device in pool.devices)
+def _waits(pool: Pool, node: Node) -> bool:
+    return any(device.binding.conditions and admits(device.nodes, node) for device in pool.devices)
 
 
 def _is_enabled(device: Device, features: Features) -> bool:

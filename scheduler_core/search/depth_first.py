@@ -34,7 +34,7 @@ class SearchAlternative:
 
     Shape: ``count`` is None where all candidates must be taken; ``rules`` index the problem's rules;
            ``kind`` is equal for interchangeable alternatives; with ``admin_access`` it takes
-           nothing from other claims, and never gets a device that its claim already has.
+           nothing from other claims, and never gets an exclusive device that its claim already has.
     """
 
     name: str
@@ -167,16 +167,15 @@ class Search:
             self._last[kind] = before
 
     def _join(self, claim: int, alternative: SearchAlternative, candidate: Candidate) -> bool:
-        if candidate.error is not None:
+        device, pool = candidate.offer.device, candidate.offer.pool
+        is_in_use = self._is_in_use(claim, alternative, candidate)
+        # As upstream, a device in use is skipped before its selectors are evaluated, unless all are wanted.
+        if candidate.error is not None and not (is_in_use and alternative.count is not None):
             raise candidate.error
         self.effort.step()
-        if candidate.obstacle is not None:
+        if is_in_use or candidate.obstacle is not None:
             return False
-        device, pool = candidate.offer.device, candidate.offer.pool
-        seen = (claim, pool, device.name)
         rules = [self._seat(rule, alternative) for rule in alternative.rules]
-        if self._watched[seen] or (alternative.admin_access and self._joined[seen]):
-            return False
         if not all(rule.admits(device) for rule in rules):
             return False
         if not alternative.admin_access:
@@ -184,11 +183,25 @@ class Search:
             if not ledger.admits(device.name, candidate.share):
                 return False
             ledger.take(device.name, alternative.name, candidate.share)
-        self._joined[seen] += 1
-        self._watched[seen] += alternative.admin_access
+        self._joined[claim, pool, device.name] += 1
+        self._watched[claim, pool, device.name] += alternative.admin_access
         for rule in rules:
             rule.add(device)
         return True
+
+    def _is_in_use(self, claim: int, alternative: SearchAlternative, candidate: Candidate) -> bool:
+        """Whether the device is taken as a whole, so that the alternative cannot get it whatever it is.
+
+        A claim has an exclusive device once, with admin access or without. A share and admin access to the
+        same device do not exclude each other.
+        """
+        device, pool = candidate.offer.device, candidate.offer.pool
+        seen = (claim, pool, device.name)
+        if not device.is_shareable and (
+            self._watched[seen] or (alternative.admin_access and self._joined[seen])
+        ):
+            return True
+        return not alternative.admin_access and self.problem.ledgers[pool].is_whole_taken(device.name)
 
     def _leave(self, claim: int, alternative: SearchAlternative, candidate: Candidate) -> None:
         device, pool = candidate.offer.device, candidate.offer.pool

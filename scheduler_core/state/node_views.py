@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 from scheduler_core.base.features import ALL, Features
-from scheduler_core.model.nodes import Node, NodeSelection, OnNode, admits
+from scheduler_core.model.nodes import Node, OnNode, SliceSelection, admits
 from scheduler_core.model.pool import Pool
 from scheduler_core.state.node_class import NodeClass, NodeClassKey, NodeView, node_class_of
 from scheduler_core.tables.bits import mask_of
@@ -38,6 +38,7 @@ class NodeViews:
         self._owners: dict[PoolKey, frozenset[str] | None] = {}
         self._local: dict[str, set[PoolKey]] = {}
         self._shared: set[PoolKey] = set()
+        self._several: set[PoolKey] = set()
         self._node_views: dict[str, NodeView] = {}
         self._names: tuple[str, ...] = ()
         self._are_named = True
@@ -88,6 +89,8 @@ class NodeViews:
             self._local[name].add(key)
         if owners is None:
             self._shared.add(key)
+        if owners is None or len(owners) > 1:
+            self._several.add(key)
         self._drop(owners)
 
     def remove(self, pool: PoolKey) -> None:
@@ -101,6 +104,7 @@ class NodeViews:
                 del self._local[name]
                 self._are_named = False
         self._shared.discard(pool)
+        self._several.discard(pool)
         self._drop(owners)
 
     @property
@@ -117,9 +121,14 @@ class NodeViews:
         """Whether there is a pool that is not owned by named nodes."""
         return bool(self._shared)
 
-    def is_shared(self, pool: PoolKey) -> bool:
-        """Whether a pool is not owned by named nodes."""
-        return pool in self._shared
+    @property
+    def has_several(self) -> bool:
+        """Whether several nodes may use some pool."""
+        return bool(self._several)
+
+    def is_of_several(self, pool: PoolKey) -> bool:
+        """Whether several nodes may use a pool: its devices, or counters from which devices of each draw."""
+        return pool in self._several
 
     def owners(self, pool: PoolKey) -> Iterable[str]:
         """Return the nodes that a pool belongs to, none where it is shared."""
@@ -150,7 +159,7 @@ class NodeViews:
         entries: list[tuple[int, Component, int]] = []
         compiled: list[CompiledPool] = []
         is_compiled = is_complete = True
-        for number, pool in enumerate(sorted(self.concerned(node), key=_waits)):
+        for number, pool in enumerate(sorted(self.concerned(node), key=lambda one: _waits(one, node))):
             if isinstance(pool, Pool):
                 seen = pool.as_seen_from(node)
                 is_compiled = is_compiled and not _offers(seen, node)
@@ -208,7 +217,7 @@ def _owners(pool: Kept) -> frozenset[str] | None:
     return frozenset(names)
 
 
-def _selections(pool: Kept) -> Iterator[NodeSelection]:
+def _selections(pool: Kept) -> Iterator[SliceSelection]:
     yield from pool.seen_from
     yield from (rejected.device.nodes for rejected in pool.rejected.values())
     if isinstance(pool, CompiledPool):
@@ -220,8 +229,13 @@ def _selections(pool: Kept) -> Iterator[NodeSelection]:
         yield from _selections(pool.older)
 
 
-def _waits(pool: Kept) -> bool:
-    return isinstance(pool, CompiledPool) and pool.waits
+def _waits(pool: Kept, node: Node) -> bool:
+    """Whether a device that the node sees has binding conditions: such pools are tried last."""
+    return (
+        isinstance(pool, CompiledPool)
+        and pool.waits
+        and any(usable & one.template.structure_class.waiting for one, usable in _admitted(pool, node))
+    )
 
 
 def _admitted(pool: CompiledPool, node: Node) -> Iterable[tuple[Component, int]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.model.device import AttributeValue, Device, DeviceName, Draw, QualifiedName, SourceName
-from scheduler_core.model.nodes import NodeSelection
+from scheduler_core.model.nodes import NodeSelection, SliceSelection
 from scheduler_core.model.pool import PartitionableSlices, Pool, PoolId, Rejected
 from scheduler_core.tables.component_template import ComponentTemplate, DeviceListing
 from scheduler_core.tables.entries import Entries
@@ -95,14 +95,14 @@ class CompiledPool:
     """A pool as components.
 
     Shape: ``components`` in the order of their first device; ``spare`` the sources from which no device
-           draws; ``waits`` whether some device has binding conditions: such pools are tried last;
+           draws; ``waits`` whether some device has binding conditions;
            ``partitionable`` as in ``Pool``.
     """
 
     id: PoolId
     generation: int
     components: tuple[Component, ...]
-    seen_from: tuple[NodeSelection, ...]
+    seen_from: tuple[SliceSelection, ...]
     rejected: Mapping[DeviceName, Rejected]
     spare: Mapping[SourceName, Mapping[str, Quantity]]
     waits: bool

@@ -61,7 +61,7 @@ class PoolCompiler:
             seen_from=pool.seen_from,
             rejected=pool.rejected,
             spare=spare or _NOTHING,
-            waits=any(one.template.structure_class.waits for one in components),
+            waits=any(one.template.structure_class.waiting for one in components),
             partitionable=pool.partitionable,
         )
 

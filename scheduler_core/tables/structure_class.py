@@ -96,7 +96,7 @@ class StructureClass:
     Shape: ``sources`` what each source offers; ``amounts`` all amounts that are drawn, by number;
            ``varying`` the numbers of the entries in which components were found to differ; ``own`` returns
            the varying entries of a component, ``common`` the others; ``keys`` all attribute keys of its
-           devices; ``waits`` whether some device has binding conditions; ``shareable`` the positions of
+           devices; ``waiting`` the positions with binding conditions; ``shareable`` those of
            shareable devices, of which the occupancy tables cannot tell how much is left; ``is_shared``
            whether there are any; ``judges`` whether some device has an expression about others.
     """
@@ -120,7 +120,7 @@ class StructureClass:
         "sources",
         "tables",
         "varying",
-        "waits",
+        "waiting",
     )  # fmt: skip
 
     def __init__(
@@ -144,7 +144,9 @@ class StructureClass:
         )
         self.is_shared = self.shareable != 0
         self.judges = any([facts.only_with is not None for facts in device_facts])
-        self.waits = any([facts.binding.conditions for facts in device_facts])
+        self.waiting = mask_of(
+            [position for position, facts in enumerate(device_facts) if facts.binding.conditions]
+        )
         self._barred: dict[tuple[Toleration, ...], int] = {}
         self._shares: dict[tuple[int, Amounts], Share | None] = {}
         self.keys = tuple({key: None for group in groups for key in group.keys})

@@ -48,7 +48,9 @@ class Requests:
         for request in claim.requests:
             yield from self._miscounted(request.alternatives, results)
         for one, other in combinations(results, 2):
-            if one.device == other.device and (one.admin_access or other.admin_access):
+            device = self.devices.get(one.device)
+            is_exclusive = device is None or not device.is_shareable
+            if one.device == other.device and is_exclusive and (one.admin_access or other.admin_access):
                 yield f"{one.device} is used with admin access by a claim that has it already"
         for constraint in claim.constraints:
             yield from self._unconstrained(constraint, results)

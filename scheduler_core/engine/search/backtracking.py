@@ -243,6 +243,9 @@ class BacktrackingSearch:
                 if (option.candidates >> device).bit_count() < turn.left:
                     return -1
                 if option.failed & lowest:
+                    # As upstream, a device in use is skipped before its selectors are evaluated.
+                    if option.count is not None and self._assignment.is_in_use(option, device):
+                        continue
                     self._fail(option, device)
             elif (turn.device >= 0 and not self._is_fixed and self._has_twin(turn, device)) or (
                 turn.left == 1

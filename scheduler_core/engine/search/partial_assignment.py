@@ -41,7 +41,7 @@ class PartialAssignment:
            ``consumed`` has, per shareable device in use, how many claims hold it whole and the
            sum of each capacity; ``conflicts`` the devices that conflict with one in use; ``rules`` the state
            of each rule; ``blocked`` the devices that no request may get;
-           ``used`` and ``watched`` have, per claim, its devices and those of its admin access.
+           ``used`` and ``watched`` have, per claim, its exclusive devices and those of its admin access.
     """
 
     def __init__(
@@ -104,6 +104,17 @@ class PartialAssignment:
             used + more <= total for used, more, total in zip(sums, share, totals, strict=True)
         )
 
+    def is_in_use(self, option: RequestOption, device: int) -> bool:
+        """Whether a device is taken as a whole, so that the option cannot get it whatever it is."""
+        claim, bit = option.alternative.claim, 1 << device
+        if option.alternative.admin_access:
+            return bool(self.used[claim] & bit)
+        if bit & self._space.shareable:
+            held = self.consumed.get(device)
+            return held is not None and held[0] > 0
+        number, position = self._space.devices[device]
+        return bool(self.watched[claim] & bit or self.states[number] >> position & 1)
+
     def take(self, option: RequestOption, device: int) -> Before:
         """Give an available device to the option; return what ``give_back`` needs."""
         number, position = self._space.devices[device]
@@ -119,9 +130,11 @@ class PartialAssignment:
             for rule, seat in option.rules:
                 rules[rule] = self._rules[rule].joined(rules[rule], seat, device)
             self.rules = tuple(rules)
-        self.used[claim] |= bit
+        if not bit & self._space.shareable:  # a share and admin access do not exclude each other
+            self.used[claim] |= bit
+            if option.alternative.admin_access:
+                self.watched[claim] |= bit
         if option.alternative.admin_access:
-            self.watched[claim] |= bit
             return before
         if share is not None:
             whole, *sums = self.consumed.get(device) or (0, *[0] * len(share))

@@ -15,7 +15,7 @@ from scheduler_core.frontends.classes.model import ClassDevice, Grant, Use
 from scheduler_core.frontends.classes.published import properties_of
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, ClaimUid
 from scheduler_core.model.device import DeviceId
-from scheduler_core.model.nodes import AllNodes, NodeSelection, OnNode
+from scheduler_core.model.nodes import AllNodes, NodeSelection, OnNode, SliceSelection
 from scheduler_core.model.pool import Pool
 from scheduler_core.state.cluster_state import ClusterState
 from scheduler_core.state.places import LedgerPlace, Places, Trial, admits
@@ -122,7 +122,7 @@ def _claim_of(pod: str, devices: list[DeviceId]) -> AllocatedClaim:
     )
 
 
-def only_node(nodes: NodeSelection, seen_from: tuple[NodeSelection, ...]) -> str | None:
+def only_node(nodes: NodeSelection, seen_from: tuple[SliceSelection, ...]) -> str | None:
     """Return the one node where a device can be used, None where there may be others.
 
     Shape: ``seen_from`` are the selections of its pool, which count where the device selects all nodes.

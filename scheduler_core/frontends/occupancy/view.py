@@ -19,7 +19,7 @@ from scheduler_core.frontends.occupancy.totals import added, holders_of, namespa
 from scheduler_core.frontends.occupancy.usage import usage_of
 from scheduler_core.frontends.occupancy.values import ClusterOccupancy, Gpu, Nic, NodeOccupancy, OtherDevices
 from scheduler_core.model.claim import ClaimRef
-from scheduler_core.model.nodes import NodeSelection, OnNode
+from scheduler_core.model.nodes import OnNode, SliceSelection
 from scheduler_core.model.pool import Pool
 from scheduler_core.state.cluster_state import ClusterState
 from scheduler_core.state.node_views import Kept, PoolKey, restored
@@ -159,7 +159,7 @@ def _node_of(board: Board) -> str:
     return names.pop() if len(names) == 1 else ""
 
 
-def _owner(seen_from: tuple[NodeSelection, ...]) -> str:
+def _owner(seen_from: tuple[SliceSelection, ...]) -> str:
     names = {one.name for one in seen_from if isinstance(one, OnNode)}
     return names.pop() if len(names) == 1 else ""
 

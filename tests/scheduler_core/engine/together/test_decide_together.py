@@ -12,7 +12,7 @@ from scheduler_core.explain.allocate import allocate
 from scheduler_core.model.claim import AllocatedClaim, ExclusiveScope
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import QualifiedName
-from scheduler_core.model.nodes import Matching, Node, Operator, Requirement
+from scheduler_core.model.nodes import Matching, Node, OnNode, Operator, Requirement
 from scheduler_core.model.result import Allocation, Undecided
 from scheduler_core.state.testing import ANY, DRIVER, claim, device, held, pool, request
 
@@ -332,3 +332,19 @@ def test_neither_devices_nor_room_are_held_afterwards(group, count):
 
     assert engine.state.seen_from(Node("n1")) == before
     assert +room.taken == {}
+
+
+def test_devices_of_two_nodes_that_draw_from_one_counter_are_not_given_to_two_members(group, asked):
+    """Each device is of one node by name; the pool's counter has enough for one of them."""
+    published = pool(device("whole", m=1), *(device(f"d{n}", sources=["whole"], m=1) for n in (1, 2)))
+    parts = [one for one in published.devices if one.parents]  # a v1 pool lists no device for its counters
+    nodes = [OnNode("n1"), OnNode("n2")]
+    published = replace(
+        published,
+        devices=tuple(replace(one, parents=(), nodes=where) for one, where in zip(parts, nodes, strict=True)),
+        seen_from=tuple(nodes),
+    )
+
+    both = [Node("n1"), Node("n2")]
+    assert isinstance(asked(group(2, request("r")), published, nodes=both), Unfit)
+    assert not isinstance(asked(group(1, request("r")), published, nodes=both), Unfit)
