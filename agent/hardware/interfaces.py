@@ -7,6 +7,7 @@ none. So these names never identify a function.
 
 from __future__ import annotations
 
+import os
 import re
 from collections import defaultdict
 from collections.abc import Mapping
@@ -25,13 +26,21 @@ _DIGITS: Final = re.compile(r"(\d+)")
 LINK_TYPES: Final = {1: "ethernet", 32: "infiniband"}
 """Names of ARPHRD_ETHER and ARPHRD_INFINIBAND of if_arp.h."""
 
-_RATE: Final = re.compile(r"(\d+)(?:\.(\d))? Gb/sec .*")
+_LINK_LAYERS: Final = {"Ethernet": "ethernet", "InfiniBand": "infiniband"}
+"""Of RDMA ports. A third one, ``Unspecified``, is that of EFA: what such a port speaks has no name here."""
+
+_RATE: Final = re.compile(r"(\d+)(?:\.(\d))? Gb/sec\b.*")
 ACTIVE_PORT: Final = "4: ACTIVE"
 """What a port's file ``state`` says where programs can use it."""
-_NO_GUID: Final = "0000:0000:0000:0000"
+
+NO_GUID: Final = "0000:0000:0000:0000"
+"""What files say of a GUID that is not set."""
 
 # Greedy: of several functions on the way the last one is the nearest.
 _NEAREST_FUNCTION: Final = re.compile(rf".*/({ADDRESS})((?:/.*)?)")
+
+_DIRECT: Final = 2
+"""The depth of ``net/eth0`` or ``infiniband/mlx5_0`` in a function's folder."""
 
 _Rank = tuple[bool, int, int, tuple[str | int, ...]]
 
@@ -84,8 +93,13 @@ class Interfaces:
         device = self.rdma_devices.get(bdf)
         return device.name if device else None
 
+    def are_directly_of(self, bdf: Bdf) -> bool:
+        """Whether a function itself has such a device, not one further below it, such as one on its USB."""
+        found = (self.netdevs.get(bdf), self.rdma_devices.get(bdf))
+        return any(device is not None and device.depth == _DIRECT for device in found)
+
     def link_type(self, bdf: Bdf) -> str | None:
-        """Return ``ethernet`` or ``infiniband``, None if neither device says."""
+        """Return ``ethernet`` or ``infiniband``, None for another link and if neither device says."""
         if bdf in self.netdevs:
             known = LINK_TYPES.get(number(f"{self.netdevs[bdf].folder}/type") or 0)
             if known:
@@ -93,7 +107,7 @@ class Interfaces:
         if bdf in self.rdma_devices:
             ports = f"{self.rdma_devices[bdf].folder}/ports"
             layers = (text(f"{ports}/{port}/link_layer") for port in names(ports))
-            return next((layer.lower() for layer in layers if layer), None)
+            return next((_LINK_LAYERS.get(layer) for layer in layers if layer), None)
         return None
 
     def link_speed_mbps(self, bdf: Bdf) -> int | None:
@@ -117,7 +131,16 @@ class Interfaces:
         if bdf not in self.rdma_devices:
             return None
         guid = text(f"{self.rdma_devices[bdf].folder}/sys_image_guid")
-        return guid if guid != _NO_GUID else None
+        return guid if guid != NO_GUID else None
+
+
+def is_software_rdma(folder: attributes.AnyPath) -> bool:
+    """Whether an RDMA device was made by software on an interface, in whose function's folder it lies.
+
+    Source: rdma-core, providers/siw and rxe, which matched these names before the kernel reported the driver;
+            Linux, drivers/infiniband/sw/rxe, whose devices alone have a file with the interface's name.
+    """
+    return os.path.basename(folder).startswith(("siw", "rxe")) or attributes.exists(f"{folder}/parent")
 
 
 def _preferred(folder: Path, reuse: Reuse) -> Mapping[Bdf, _Device]:
@@ -147,8 +170,10 @@ def _devices(folder: Path) -> Mapping[Bdf, list[_Device]]:
     ``<bdf>/net/`` would be shorter, but virtio and sub-function netdevs are not listed there.
     """
     found: defaultdict[Bdf, list[_Device]] = defaultdict(list)
+    is_rdma = folder.name == "infiniband"
     for name, said in links(folder):
-        if way := _NEAREST_FUNCTION.fullmatch(said):
+        way = _NEAREST_FUNCTION.fullmatch(said)
+        if way and not (is_rdma and is_software_rdma(f"{folder}/{name}")):
             found[Bdf(way[1])].append(_Device(f"{folder}/{name}", name, way[2].count("/")))
     return found
 

@@ -29,7 +29,7 @@ from agent.hardware.vital_product_data import SERIAL, product_data
 
 _NVIDIA: Final = "10de"
 _GPU_CLASSES: Final = ("0300", "0302")  # VGA and 3D controllers
-_NIC_CLASSES: Final = ("0200", "0207")  # Ethernet and InfiniBand controllers
+_NIC_CLASSES: Final = ("0200", "0207", "0280")  # Ethernet, InfiniBand and other network controllers
 
 # On HGX B200 and B300 boards a ConnectX-7 bridge manages the NVLink switches. It is no network card, and its
 # vital product data has this mark.
@@ -147,10 +147,14 @@ class Sysfs:
     def _nic(
         self, bdf: Bdf, interfaces: Interfaces, drivers: Evidence
     ) -> tuple[PhysicalFunction, VirtualFunctions] | None:
-        """Return a NIC with its VFs, None for what is no NIC, or a VF."""
+        """Return a NIC with its VFs, None for what is not a NIC, or a VF.
+
+        A card of any other class (Omni-Path has 0208, eRDMA 00ff) is one if a driver made it one.
+        """
         link = f"{self._functions}/{bdf}"
         class_code = _identifier(link, bdf, "class")
-        if not class_code.startswith(_NIC_CLASSES) or os.path.islink(f"{link}/physfn"):
+        is_nic = class_code.startswith(_NIC_CLASSES) or interfaces.are_directly_of(bdf)
+        if not is_nic or os.path.islink(f"{link}/physfn"):
             return None
         folder = self._folder(bdf)
         function = self._function(bdf, folder, class_code)

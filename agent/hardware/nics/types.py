@@ -15,10 +15,15 @@ _HARMLESS_DRIVERS: Final = ("pci-stub", "pcieport")
 _OF_OTHERS: Final = ("vfio", "uio_pci", "_uio", "pci-stub")
 """Parts of the names of drivers that keep a function for somebody outside the kernel."""
 
+_RDMA_ALONE: Final = ("efa", "erdma")
+"""Drivers that make RDMA devices and no interface: the card's Ethernet is another PCI function."""
+
 
 def makes_interfaces(driver: str | None) -> bool:
     """Whether a function of a NIC that has this driver has a network interface, in whatever namespace."""
-    return driver is not None and not any(part in driver for part in _OF_OTHERS)
+    if driver is None or driver in _RDMA_ALONE:
+        return False
+    return not any(part in driver for part in _OF_OTHERS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from scheduler_core.model.names import LABEL_RULE, is_label
 _UUID: Final = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _ROOT_COMPLEX: Final = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}")
 _CPUS: Final = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
+_CLASS: Final = re.compile(r"[0-9a-f]{6}")
 _VERSION: Final = re.compile(r"\d+(\.\d+)+")
 LAST_MINOR: Final = 31
 """The last GPU in the driver's table of capability minors."""
@@ -147,6 +148,8 @@ def _nics(found: list[Site]) -> Iterator[_Problem]:
             yield from _address(f"{field}.first_vf", nic.first_vf)
         if nic.kernel_links and nic.link != "ethernet":
             yield f"{field}.kernel_links", nic.kernel_links, f"is for ethernet alone; the link is {nic.link}"
+        if nic.pci_class is not None and not _CLASS.fullmatch(nic.pci_class):
+            yield f"{field}.pci_class", nic.pci_class, "must be six hex digits in lower case, such as 020000"
         yield from _last_vf(f"{field}.total_vfs", site.bdf, nic)
 
 

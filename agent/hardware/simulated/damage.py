@@ -17,7 +17,7 @@ from agent.hardware.simulated import rules
 from agent.hardware.simulated.devices import Card
 from agent.hardware.simulated.errors import InvalidFault, InvalidNodeFile, NoMachine
 from agent.hardware.simulated.library import parse_node
-from agent.hardware.simulated.nic_state import KERNEL_DRIVER, NEVER
+from agent.hardware.simulated.nic_state import NEVER
 from agent.hardware.simulated.nics.functions import VFIO, find
 from agent.hardware.simulated.node import NodeFile
 from agent.hardware.simulated.state import GpuState, State
@@ -65,9 +65,10 @@ def _problem_of_fabric(node: NodeFile, state: State) -> str:
 
 def _problem_of_functions(node: NodeFile, state: State) -> str:
     for bdf, function in state.functions.items():
-        if find(node, state, bdf) is None:
+        nic = find(node, state, bdf)
+        if nic is None:
             return f"functions has {bdf}, which no NIC has"
-        if function.driver not in (None, KERNEL_DRIVER, VFIO) or function.reads_left < NEVER:
+        if function.driver not in (None, nic.nic.model.driver, VFIO) or function.reads_left < NEVER:
             return f"function {bdf} has driver {function.driver} and {function.reads_left} reads left"
         if function.setting.link_state not in list(LinkState):
             return f"function {bdf} has link state {function.setting.link_state}"

@@ -56,6 +56,16 @@ class Nic:
         """Return the PF's address."""
         return self.site.bdf
 
+    @property
+    def has_interface(self) -> bool:
+        """Whether its driver makes network devices."""
+        return self.model.has_interface and self.form.interface
+
+    @property
+    def has_rdma(self) -> bool:
+        """Whether its driver makes RDMA devices."""
+        return self.model.has_rdma and self.form.rdma
+
     def vf_address(self, index: int) -> Bdf:
         """Return the address of a VF, whether it is enabled or not."""
         return self.vf_addresses[index]

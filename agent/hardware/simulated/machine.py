@@ -32,7 +32,7 @@ from agent.hardware.simulated.health.limits import why_impossible
 from agent.hardware.simulated.health.raising import with_event, with_raised, with_trouble
 from agent.hardware.simulated.kernel.simulated_kernel import SimulatedKernel
 from agent.hardware.simulated.nics.binding import made
-from agent.hardware.simulated.nics.functions import with_function, with_vfs
+from agent.hardware.simulated.nics.functions import functions, with_function, with_vfs
 from agent.hardware.simulated.node import NodeFile
 from agent.hardware.simulated.state import State, StateFile
 from agent.hardware.simulated.store import Store, boot_id, with_gpu
@@ -133,8 +133,8 @@ class SimulatedMachine:
         """Remove all faults, those of GPUs' health too; RDMA devices that were late are there."""
 
         def decide(state: State) -> State:
-            for bdf, function in tuple(state.functions.items()):
-                state = with_function(state, bdf, replace(function, reads_left=0))
+            for function in functions(self.node, state):
+                state = with_function(state, function, replace(function.of(state), reads_left=0))
             return replace(state, faults=())
 
         self._apply(decide)

@@ -19,7 +19,8 @@ _AMBIGUOUS: Final = "bluefield"
 class NicModel:
     """One NIC product.
 
-    Shape: ids are four lower-case hex digits; ``speed_gbps`` of its fastest port, None if unknown.
+    Shape: ids are four lower-case hex digits; ``speed_gbps`` of its fastest port, None if unknown;
+           ``pci_class`` of its functions, None for that of its link; ``driver`` is the kernel's.
     """
 
     name: str
@@ -27,6 +28,10 @@ class NicModel:
     pf_device_id: str
     vf_device_id: str
     speed_gbps: int | None = None
+    driver: str = "mlx5_core"
+    pci_class: str | None = None
+    has_interface: bool = True
+    has_rdma: bool = True
 
 
 # Source: NVIDIA's product briefs of the adapters, the fastest single port.
@@ -41,6 +46,13 @@ _SPEEDS_GBPS: Final = {
     "bluefield-3": 400,
 }
 
+# Cards of other drivers than mlx5. Source: the PCI ID repository, and the device tables of these drivers.
+_UNLIKE: Final = (
+    NicModel("connectx-3", "15b3", "1003", "1004", 50, driver="mlx4_core", pci_class="028000"),
+    NicModel("efa", "1d0f", "efa2", "efa2", 100, driver="efa", has_interface=False),
+    NicModel("i350", "8086", "1521", "1520", 1, driver="igb", has_rdma=False),
+)
+
 
 @cache
 def nic_models() -> Mapping[str, NicModel]:
@@ -48,7 +60,7 @@ def nic_models() -> Mapping[str, NicModel]:
     file = _FILES.decode((FOLDER / "pci-ids.json").read_bytes())
     shared_vf = next(row.device_id for row in file.nics if row.function == "VF" and "family" in row.name)
     own_vf = {row.key: row.device_id for row in file.nics if row.function == "VF"}
-    return {
+    listed = {
         row.key: NicModel(
             row.key,
             file.mellanox_vendor_id,
@@ -59,6 +71,7 @@ def nic_models() -> Mapping[str, NicModel]:
         for row in file.nics
         if row.function == "PF" and row.key != _AMBIGUOUS
     }
+    return listed | {model.name: model for model in _UNLIKE}
 
 
 class _Row(msgspec.Struct, frozen=True):

@@ -7,7 +7,9 @@ from typing import Final
 from agent.hardware.simulated.parts import Part
 
 KERNEL_DRIVER: Final = "mlx5_core"
-"""The driver of every simulated NIC function."""
+"""The driver of the functions of most simulated NICs."""
+
+NO_GUID: Final = "0000:0000:0000:0000"
 
 NEVER: Final = -1
 """For ``reads_left``: the driver never makes an RDMA device."""
@@ -52,17 +54,22 @@ class SettingState(Part, frozen=True):
     spoof_check: bool = True
     trust: bool = False
     link_state: str = "auto"
+    node_guid: str = NO_GUID
+    port_guid: str = NO_GUID
 
 
 class FunctionState(Part, frozen=True):
     """A function that differs from a fresh one.
 
     Shape: ``reads_left`` counts how often its RDMA device will still be missing; ``link`` None for the
-           link that its driver makes.
+           link that its driver makes; the GUIDs, of an InfiniBand VF, are those
+           that its driver found when it started.
     """
 
     driver: str | None = KERNEL_DRIVER
     override: str | None = None
     reads_left: int = 0
     setting: SettingState = SettingState()
+    node_guid: str = NO_GUID
+    port_guid: str = NO_GUID
     link: LinkState | None = None

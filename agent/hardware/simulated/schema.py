@@ -67,18 +67,26 @@ class NicForm(Form, frozen=True, tag_field="kind", tag="nic"):
     Shape: ``vfs`` are enabled at every boot; ``total_vfs`` is the maximum, 0 without SR-IOV; ``first_vf``
            is the address of VF 0, by default the function after the PF; ``default_route`` means that the
            node needs it itself; ``eswitch`` None for a driver that does not tell its mode;
-           ``kernel_links`` gives its functions real network devices, which needs root.
+           ``kernel_links`` gives its functions real network devices, which needs root;
+           ``link`` is ``unspecified`` if the link layer is neither Ethernet nor InfiniBand;
+           ``pci_class`` of its functions, six hex digits, by default the model's;
+           ``interface`` and ``rdma`` say that its driver makes such devices, if the model has them;
+           ``software_rdma`` is the kind of an RDMA device that software makes on its interface.
     """
 
     bdf: str
     model: str
-    link: Literal["ethernet", "infiniband"]
+    link: Literal["ethernet", "infiniband", "unspecified"]
     vfs: int = 0
     total_vfs: int = 0
     first_vf: str | None = None
     default_route: bool = False
     eswitch: Literal["legacy", "switchdev"] | None = None
     kernel_links: bool = False
+    pci_class: str | None = None
+    interface: bool = True
+    rdma: bool = True
+    software_rdma: Literal["siw", "rxe"] | None = None
 
 
 class DataDirectForm(Form, frozen=True, tag_field="kind", tag="data-direct"):

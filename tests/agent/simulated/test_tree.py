@@ -115,9 +115,14 @@ def test_rdma_devices_have_what_their_consumers_read(tree) -> None:
     root = tree("dgx-a100").root
     nic = Sysfs(root).nics()[0]
     device = root / "sys/class/infiniband" / nic.vfs[0].rdma_device
+    of_pf = root / "sys/class/infiniband" / nic.rdma_device
 
     assert (device / "node_type").read_text() == "1: CA\n"
-    assert (device / "ports/1/state").read_text() == "4: ACTIVE\n"
+    assert (of_pf / "ports/1/state").read_text() == "4: ACTIVE\n"
+    # As its driver leaves an InfiniBand VF: without GUIDs, its port down.
+    assert (of_pf / "node_guid").read_text() != (device / "node_guid").read_text() == "0000:0000:0000:0000\n"
+    assert (device / "ports/1/gids/0").read_text() == "fe80:0000:0000:0000:0000:0000:0000:0000\n"
+    assert (device / "ports/1/state").read_text() == "1: DOWN\n"
     assert (device / "ports/1/link_layer").read_text() == "InfiniBand\n"
     assert (device / "device").resolve().name == nic.vfs[0].function.bdf
     verbs = [

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from agent.hardware import attributes
+from agent.hardware.interfaces import is_software_rdma
 from agent.hardware.nics.types import RdmaDevice
 from agent.hardware.types import Bdf, DeviceNode
 
@@ -29,9 +30,13 @@ class _Owned(NamedTuple):
 
 
 def rdma_devices(root: Path, bdf: Bdf) -> tuple[RdmaDevice, ...]:
-    """Return the RDMA devices of a function by name, none while its driver has not made one."""
+    """Return the RDMA devices of a function by name, none while its driver has not made one.
+
+    Those that software made on its interface are not the function's.
+    """
     function = os.path.join(root, "sys/bus/pci/devices", bdf)  # a text: faster to extend than a Path
-    found = attributes.names(f"{function}/infiniband")
+    folder = f"{function}/infiniband"
+    found = [name for name in attributes.names(folder) if not is_software_rdma(f"{folder}/{name}")]
     if not found:
         return ()
     verbs = tuple(_nodes(root, f"{function}/infiniband_verbs"))

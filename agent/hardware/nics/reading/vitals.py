@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agent.hardware import attributes
 from agent.hardware.health.types import NicVitals
-from agent.hardware.interfaces import ACTIVE_PORT, Interfaces
+from agent.hardware.interfaces import ACTIVE_PORT, NO_GUID, Interfaces, is_software_rdma
 from agent.hardware.types import Bdf
 
 
@@ -24,9 +24,14 @@ def _has_link(root: Path, bdf: Bdf) -> bool | None:
 
 
 def _ports_down(root: Path, bdf: Bdf) -> Iterator[str]:
-    """Yield the ports of which the kernel says another state than active; one that says none is unknown."""
+    """Yield the ports of which the kernel says another state than active; one that says none is unknown.
+
+    Without a GUID a VF's port is down until the plugin asks its NIC for one: that is no fault of the VF.
+    """
     devices = root / "sys/bus/pci/devices" / bdf / "infiniband"
     for device in attributes.names(devices):
+        if is_software_rdma(devices / device) or attributes.text(devices / device / "node_guid") == NO_GUID:
+            continue
         for port in attributes.names(devices / device / "ports"):
             state = attributes.text(devices / device / "ports" / port / "state")
             if state is not None and state != ACTIVE_PORT:

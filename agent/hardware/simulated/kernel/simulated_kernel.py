@@ -83,7 +83,7 @@ class SimulatedKernel:
             own = function.of(state)
             if own.reads_left <= 0:
                 return state
-            return with_function(state, bdf, replace(own, reads_left=own.reads_left - 1))
+            return with_function(state, function, replace(own, reads_left=own.reads_left - 1))
 
         with self.calls.of_nic(Call.READ_RDMA, function.nic.number) as state:
             late = function.of(state).reads_left > 0

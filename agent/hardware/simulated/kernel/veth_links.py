@@ -96,7 +96,7 @@ class VethKernel:
 
     def _keep(self, function: Function, link: LinkState) -> None:
         def decide(state: State) -> tuple[State, None]:
-            return with_function(state, function.bdf, replace(function.of(state), link=link)), None
+            return with_function(state, function, replace(function.of(state), link=link)), None
 
         self.simulated.calls.store.change(decide)
 

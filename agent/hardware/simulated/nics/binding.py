@@ -51,7 +51,7 @@ def call_of(node: NodeFile, state: State, attribute: str, text: str) -> tuple[Ca
     function = find(node, state, match["bdf"] or text.strip())
     if function is None:
         raise Refused(errno.ENOENT if match["bdf"] else errno.ENODEV)
-    if match["driver"] and match["driver"] not in drivers(state):
+    if match["driver"] and match["driver"] not in drivers(node, state):
         raise Refused(errno.ENOENT)
     if match["own"] and match["own"].startswith("sriov") and not _has_sriov(function):
         raise Refused(errno.ENOENT)
@@ -71,19 +71,20 @@ def written(node: NodeFile, state: State, attribute: str, text: str) -> State:
             return replace(state, quiet=others if _number(text) else (*others, function.bdf))
         case "driver_override":
             changed = replace(function.of(state), override=text.strip() or None)
-            return with_function(state, function.bdf, changed)
+            return with_function(state, function, changed)
         case "unbind":
             return _unbind(state, function, match["driver"])
         case "bind":
             return _bind(state, function, match["driver"])
         case _:
-            wanted = function.of(state).override or KERNEL_DRIVER
+            wanted = function.of(state).override or function.nic.model.driver
             return state if function.of(state).driver else _probe(state, function, wanted)
 
 
-def drivers(state: State) -> tuple[str, ...]:
+def drivers(node: NodeFile, state: State) -> tuple[str, ...]:
     """Return the names of the NIC drivers that the kernel has loaded."""
-    return (KERNEL_DRIVER,) if trouble(state, None, NicTrouble.NO_VFIO) else (KERNEL_DRIVER, VFIO)
+    own = dict.fromkeys((KERNEL_DRIVER, *(nic.model.driver for nic in node.nics)))
+    return (*own,) if trouble(state, None, NicTrouble.NO_VFIO) else (*own, VFIO)
 
 
 def holders(node: NodeFile, state: State, driver: str) -> tuple[Function, ...]:
@@ -109,7 +110,7 @@ def _set_vfs(state: State, function: Function, count: int) -> State:
         raise Refused(errno.ERANGE)
     if count == present:
         return state
-    if function.of(state).driver != KERNEL_DRIVER:
+    if function.of(state).driver != nic.model.driver:
         raise Refused(errno.ENOENT)
     if count and present:
         raise Refused(errno.EBUSY)
@@ -129,20 +130,23 @@ def _unbind(state: State, function: Function, driver: str) -> State:
         raise Refused(errno.EBUSY)
     if function.index is None:
         state = with_vfs(state, function.nic, 0)
-    return with_function(state, function.bdf, probed(state, function.nic, function.of(state), None))
+    return with_function(state, function, probed(state, function, function.of(state), None))
 
 
 def _bind(state: State, function: Function, driver: str) -> State:
     if function.of(state).driver:
         raise Refused(errno.EBUSY)
-    if driver != (function.of(state).override or KERNEL_DRIVER):
+    if driver != (function.of(state).override or function.nic.model.driver):
         raise Refused(errno.ENODEV)
     return _probe(state, function, driver)
 
 
 def _probe(state: State, function: Function, driver: str) -> State:
     """Let a driver take a function; one that fails leaves it alone, and the write succeeds all the same."""
-    fits = driver in drivers(state) and (driver != VFIO or function.group(state) is not None)
+    if driver == VFIO:
+        fits = function.group(state) is not None and not trouble(state, None, NicTrouble.NO_VFIO)
+    else:
+        fits = driver == function.nic.model.driver
     if not fits:
         return state
-    return with_function(state, function.bdf, probed(state, function.nic, function.of(state), driver))
+    return with_function(state, function, probed(state, function, function.of(state), driver))

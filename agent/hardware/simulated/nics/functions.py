@@ -16,7 +16,14 @@ from msgspec.structs import replace
 from agent.hardware.nics.types import LinkState as VfLinkState
 from agent.hardware.simulated.devices import Nic
 from agent.hardware.simulated.faults import NicTrouble
-from agent.hardware.simulated.nic_state import KERNEL_DRIVER, NEVER, FunctionState, LinkState
+from agent.hardware.simulated.nic_state import (
+    KERNEL_DRIVER,
+    NEVER,
+    NO_GUID,
+    FunctionState,
+    LinkState,
+    SettingState,
+)
 from agent.hardware.simulated.node import NodeFile
 from agent.hardware.simulated.state import State
 from agent.hardware.simulated.strikes import trouble
@@ -24,8 +31,8 @@ from agent.hardware.simulated.tree import Site
 from agent.hardware.types import Bdf
 
 VFIO: Final = "vfio-pci"
-_PREFIX: Final = {"ethernet": "en", "infiniband": "ib"}
-_ADDRESS_BYTES: Final = {"ethernet": 6, "infiniband": 20}
+_PREFIX: Final = {"ethernet": "en", "infiniband": "ib", "unspecified": "en"}
+_ADDRESS_BYTES: Final = {"ethernet": 6, "infiniband": 20, "unspecified": 6}
 _FIRST_GROUP: Final = 20
 _FIRST_INDEX: Final = 10
 _NO_MAC: Final = "00:00:00:00:00:00"
@@ -62,7 +69,13 @@ class Function:
     def rdma_device(self) -> str:
         """Return the name of its RDMA device."""
         number = self.nic.number if self.index is None else self.nic.first_rdma + self.index
-        return f"mlx5_{number}"
+        return f"{self.nic.model.driver.removesuffix('_core')}_{number}"
+
+    @property
+    def software_rdma_device(self) -> str | None:
+        """Return the name of the RDMA device that software makes on the NIC's interface, None without one."""
+        kind = self.nic.form.software_rdma if self.index is None else None
+        return f"{kind}_{self.netdev}" if kind else None
 
     @property
     def netdev(self) -> str:
@@ -80,12 +93,37 @@ class Function:
 
     def of(self, state: State) -> FunctionState:
         """Return what it is in a state."""
-        return state.functions.get(self.bdf, FunctionState())
+        return state.functions.get(self.bdf, self.fresh)
+
+    @property
+    def fresh(self) -> FunctionState:
+        """Return what its kernel driver first makes of it.
+
+        An InfiniBand VF has no GUIDs, and its port stays down, until its PF is asked for them.
+        Source: NVIDIA, SR-IOV with InfiniBand: policy, node and port of a VF.
+        """
+        state = FunctionState(driver=self.nic.model.driver)
+        if not self.lacks_guids:
+            return state
+        return replace(state, setting=SettingState(link_state=VfLinkState.DISABLE))
+
+    @property
+    def lacks_guids(self) -> bool:
+        """Whether it has no GUIDs but those that its PF sets."""
+        is_infiniband = self.nic.form.link == "infiniband"
+        return self.index is not None and is_infiniband and self.nic.model.driver == KERNEL_DRIVER
+
+    def guids(self, state: State) -> tuple[str, str]:
+        """Return the GUIDs of its RDMA device and of that device's port."""
+        if self.lacks_guids:
+            return self.of(state).node_guid, self.of(state).port_guid
+        own = digest(f"{self.bdf} GUID", 8, ":", 2)
+        return own, own
 
     def link(self, state: State) -> LinkState | None:
-        """Return its network link, None unless it has its kernel driver."""
+        """Return its network link, None unless it has a kernel driver that makes one."""
         function = self.of(state)
-        if function.driver != KERNEL_DRIVER:
+        if function.driver != self.nic.model.driver or not self.nic.has_interface:
             return None
         return function.link or LinkState(self.netdev, self.first_mac(function))
 
@@ -115,7 +153,8 @@ class Function:
         return self._is_port_up(state) and self.has_carrier(state)
 
     def _is_port_up(self, state: State) -> bool:
-        return trouble(state, self.nic.number, NicTrouble.PORT_DOWN) is None
+        is_down = trouble(state, self.nic.number, NicTrouble.PORT_DOWN) is not None
+        return not is_down and self.guids(state)[1] != NO_GUID
 
     def __str__(self) -> str:
         return f"PCI function {self.bdf}"
@@ -151,10 +190,10 @@ def find(node: NodeFile, state: State, bdf: str) -> Function | None:
     return None
 
 
-def with_function(state: State, bdf: str, function: FunctionState) -> State:
+def with_function(state: State, function: Function, own: FunctionState) -> State:
     """Return the state with one function changed."""
-    rest = {key: value for key, value in state.functions.items() if key != bdf}
-    return replace(state, functions=rest if function == FunctionState() else {**rest, bdf: function})
+    rest = {key: value for key, value in state.functions.items() if key != function.bdf}
+    return replace(state, functions=rest if own == function.fresh else {**rest, function.bdf: own})
 
 
 def with_vfs(state: State, nic: Nic, count: int) -> State:
@@ -166,20 +205,25 @@ def with_vfs(state: State, nic: Nic, count: int) -> State:
     kept = {bdf: function for bdf, function in state.functions.items() if bdf not in theirs}
     state = replace(state, functions=kept, vfs={**state.vfs, nic.bdf: count})
     for index in range(count):
-        driver = None if nic.bdf in state.quiet else KERNEL_DRIVER
-        fresh = probed(state, nic, FunctionState(driver=None), driver)
-        state = with_function(state, nic.vf_address(index), fresh)
+        vf = Function(nic, index)
+        driver = None if nic.bdf in state.quiet else nic.model.driver
+        state = with_function(state, vf, probed(state, vf, vf.fresh, driver))
     return state
 
 
-def probed(state: State, nic: Nic, function: FunctionState, driver: str | None) -> FunctionState:
-    """Return a function after a driver took it: its devices are new, the RDMA device may come late."""
-    reads = 0
-    if driver == KERNEL_DRIVER:
+def probed(state: State, function: Function, own: FunctionState, driver: str | None) -> FunctionState:
+    """Return a function after a driver took it: its devices are new, the RDMA device may come late.
+
+    The driver reads the GUIDs of a VF when it starts; later settings of the PF count at the next start.
+    """
+    reads, nic = 0, function.nic
+    if driver == nic.model.driver:
         late = trouble(state, nic.number, NicTrouble.LATE_RDMA)
         never = trouble(state, nic.number, NicTrouble.NO_RDMA)
         reads = NEVER if never else (late.count or 0) if late else 0
-    return replace(function, driver=driver, reads_left=reads, link=None)
+        if function.lacks_guids:
+            own = replace(own, node_guid=own.setting.node_guid, port_guid=own.setting.port_guid)
+    return replace(own, driver=driver, reads_left=reads, link=None)
 
 
 def digest(of: str, length: int, separator: str, group: int) -> str:

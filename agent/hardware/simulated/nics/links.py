@@ -100,7 +100,7 @@ def changed(node: NodeFile, state: State, namespace: str | None, step: Step, int
             link = _addressed(link, step.address)
         case AddRoute():
             link = _routed(link, step.route)
-    return with_function(state, function.bdf, replace(function.of(state), link=link))
+    return with_function(state, function, replace(function.of(state), link=link))
 
 
 def given_back(node: NodeFile, state: State, ended: frozenset[str]) -> State:
@@ -113,7 +113,7 @@ def given_back(node: NodeFile, state: State, ended: frozenset[str]) -> State:
             taken = {other.name for _, other in _within(node, state, None)}
             name = link.name if link.name not in taken else f"dev{function.link_index}"
             back = LinkState(name, link.mac, link.mtu, up=False)
-            state = with_function(state, function.bdf, replace(function.of(state), link=back))
+            state = with_function(state, function, replace(function.of(state), link=back))
     return state
 
 

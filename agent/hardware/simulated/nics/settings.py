@@ -63,7 +63,7 @@ def changed(state: State, pf: Function, index: int, wanted: VfSettings) -> State
     function = vf.of(state)
     # The VF's own interface keeps its address until its driver starts again.
     changed_one = replace(function, setting=replace(function.setting, **given), link=vf.link(state))
-    return with_function(state, vf.bdf, changed_one)
+    return with_function(state, vf, changed_one)
 
 
 def _check(state: State, pf: Function, index: int, wanted: VfSettings) -> None:

@@ -13,7 +13,12 @@ from agent.hardware.simulated.binding_links import remove_stale_bindings, render
 from agent.hardware.simulated.devices import Nic
 from agent.hardware.simulated.files import Files
 from agent.hardware.simulated.nics.functions import Function
-from agent.hardware.simulated.nics.rdma_tree import remove_rdma, render_rdma
+from agent.hardware.simulated.nics.rdma_tree import (
+    remove_rdma,
+    remove_software_rdma,
+    render_rdma,
+    render_software_rdma,
+)
 from agent.hardware.simulated.nics.vfio_tree import (
     follow_vfio_groups,
     leave_group,
@@ -27,8 +32,8 @@ from agent.hardware.simulated.nics.views import View
 from agent.hardware.simulated.pci_tree import render_function
 from agent.hardware.simulated.tree import routing_id
 
-_CLASS: Final = {"ethernet": "020000", "infiniband": "020700"}
-_ARPHRD: Final = {"ethernet": 1, "infiniband": 32}
+_CLASS: Final = {"ethernet": "020000", "infiniband": "020700", "unspecified": "020000"}
+_ARPHRD: Final = {"ethernet": 1, "infiniband": 32, "unspecified": 0xFFFE}
 _ROUTES_HEAD: Final = "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT\n"
 
 
@@ -110,7 +115,7 @@ def _render(files: Files, before: View | None, view: View) -> None:
     _render_link(files, view, before)
     render_group(files, view, before)
     if view.has_rdma:
-        render_rdma(files, function, view.is_port_active)
+        render_rdma(files, function, view.guids, is_active=view.is_port_active)
     else:
         remove_rdma(files, function)
     (render_vfio if view.is_vfio else remove_vfio)(files, function)
@@ -126,17 +131,23 @@ def _render_identity(files: Files, function: Function) -> None:
     if not is_pf:
         files.link(f"{function.folder}/physfn", nic.site.folder)
     ids = (nic.model.vendor_id, nic.model.pf_device_id if is_pf else nic.model.vf_device_id)
-    render_function(files, function.site, ids, _CLASS[nic.form.link], None)
+    pci_class = nic.form.pci_class or nic.model.pci_class or _CLASS[nic.form.link]
+    render_function(files, function.site, ids, pci_class, None)
 
 
 def _render_link(files: Files, view: View, before: View | None) -> None:
     function, link = view.function, view.link
     old = before.link if before else None
+    software = function.software_rdma_device
     if old is not None and (link is None or link.name != old.name):
         files.remove(f"sys/class/net/{old.name}")
         files.remove(f"{function.folder}/net")
     if link is None:
+        if software is not None:  # it ends with the interface
+            remove_software_rdma(files, function, software)
         return
+    if software is not None:
+        render_software_rdma(files, function, software, link.name)
     nic, net = function.nic, f"{function.folder}/net/{link.name}"
     files.write(f"{net}/address", f"{link.mac}\n")
     files.write(f"{net}/type", f"{_ARPHRD[nic.form.link]}\n")

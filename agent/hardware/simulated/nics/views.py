@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agent.hardware.simulated.devices import Nic
-from agent.hardware.simulated.nic_state import KERNEL_DRIVER, FunctionState, LinkState
+from agent.hardware.simulated.nic_state import NO_GUID, FunctionState, LinkState
 from agent.hardware.simulated.nics.functions import VFIO, Function, functions_of
 from agent.hardware.simulated.node import NodeFile
 from agent.hardware.simulated.state import State
@@ -20,7 +20,8 @@ class View:
     """What the files of one function show.
 
     Shape: ``link`` None unless it is in the host's namespace; ``group`` its IOMMU group, None without one;
-           ``has_carrier`` of the link while it is up; ``is_port_active`` of the RDMA device's port.
+           ``has_carrier`` of the link while it is up; ``is_port_active`` of the RDMA device's port,
+           ``guids`` of the device and of its port.
     """
 
     function: Function
@@ -31,6 +32,7 @@ class View:
     group: int | None
     has_carrier: bool = True
     is_port_active: bool = True
+    guids: tuple[str, str] = (NO_GUID, NO_GUID)
 
     @property
     def is_vfio(self) -> bool:
@@ -51,10 +53,11 @@ def _view(function: Function, state: State) -> View:
         own.driver,
         own.override,
         link if link is not None and link.namespace is None else None,
-        own.driver == KERNEL_DRIVER and own.reads_left == 0,
+        function.nic.has_rdma and own.driver == function.nic.model.driver and own.reads_left == 0,
         function.group(state),
         function.has_carrier(state),
         function.is_port_active(state),
+        function.guids(state),
     )
 
 
