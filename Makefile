@@ -76,6 +76,7 @@ check: $(VENV)/.ready
 	$(VENV)/bin/python hack/dashboard_picture.py --check
 	$(VENV)/bin/python hack/doctor_page.py --check
 	$(VENV)/bin/python hack/cli_page.py --check
+	$(VENV)/bin/python hack/object_schemas.py --check
 
 format: $(VENV)/.ready
 	$(VENV)/bin/ruff check --fix .

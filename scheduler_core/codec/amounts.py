@@ -96,12 +96,15 @@ def _policy(fields: Fields) -> RequestPolicy:
     numbered = Fields(dict(enumerate(values)), fields.subject, fields.at("validValues"), fields.error)
     span = fields.optional("validRange")
     span.only("min", "max", "step")
+    step = _optional(span, "step")
+    if step is not None and step.nano <= 0:
+        raise span.refuse("step", "must be above 0", str(step))
     return RequestPolicy(
         default=_optional(fields, "default"),
         values=tuple(sorted(numbered.quantity(index) for index in numbered.values)),
         least=_optional(span, "min"),
         most=_optional(span, "max"),
-        step=_optional(span, "step"),
+        step=step,
     )
 
 

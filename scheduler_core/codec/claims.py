@@ -1,8 +1,9 @@
 """Decodes ResourceClaims, templates and DeviceClasses.
 
-The v1 form (``exactly``), the flat v1beta1 form and the ``spec.spec`` of templates, which KEP-4815 also uses
-for claims, are read. An unknown field that could change the allocation is refused by name: without it the
-claim would get the wrong devices.
+Each apiVersion has the fields that its API server has: ``exactly`` from v1beta2 on, the flat form before.
+Without an apiVersion, and with the v1alpha3 of the proposals, both forms are read, and in claims also the
+``spec.spec`` that KEP-4815 writes. An unknown field that could change the allocation is refused by name:
+without it the claim would get the wrong devices.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ from scheduler_core.model.names import (
 from scheduler_core.model.taints import Effect, Toleration
 
 _POD_CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
+_WITH_EXACTLY: Final = ("resource.k8s.io/v1", "resource.k8s.io/v1beta2")
+_FLAT: Final = "resource.k8s.io/v1beta1"
 _NOT_YET: Final = "derivedAttributes"
 _REQUEST_FIELDS: Final = (
     "name",
@@ -63,10 +66,10 @@ def decode_claim(obj: Mapping[str, Any]) -> Claim:
     kind = str(obj.get("kind") or "ResourceClaim")
     top = Fields(obj, subject_of(obj, kind), "", InvalidClaim)
     metadata = top.optional("metadata")
-    spec = top.child("spec")
-    devices = spec.optional("spec").optional("devices") if spec.has("spec") else spec.optional("devices")
+    devices = _devices(top.child("spec"), is_template=kind == "ResourceClaimTemplate")
     devices.only("requests", "constraints", "config")
-    requests = tuple(_request(fields) for fields in devices.children("requests", limits.REQUESTS))
+    version = obj.get("apiVersion")
+    requests = tuple(_request(fields, version) for fields in devices.children("requests", limits.REQUESTS))
     _unique((request.name for request in requests), devices, "requests")
     return Claim(
         ref=_ref(metadata),
@@ -75,6 +78,21 @@ def decode_claim(obj: Mapping[str, Any]) -> Claim:
         constraints=tuple(_constraints(devices, requests)),
         configs=tuple(_config(fields) for fields in devices.children("config", limits.CONFIGS)),
     )
+
+
+def _devices(spec: Fields, *, is_template: bool) -> Fields:
+    """Return ``spec.devices`` of a claim, ``spec.spec.devices`` of a template or of KEP-4815's claims."""
+    if is_template and not spec.has("spec"):
+        raise spec.refuse("spec", "is required: the claims get what is there, also spec.spec.devices")
+    if spec.has("spec"):
+        if spec.has("devices"):
+            raise spec.refuse(
+                "devices", "must not stand beside spec.spec.devices: only one of them can count"
+            )
+        spec.only("metadata", "spec")
+        spec = spec.child("spec")
+    spec.only("devices")
+    return spec.optional("devices")
 
 
 def decode_class(obj: Mapping[str, Any]) -> DeviceClass:
@@ -127,8 +145,16 @@ def _result(fields: Fields) -> AllocatedDevice:
     )
 
 
-def _request(fields: Fields) -> Request:
+def _request(fields: Fields, version: object) -> Request:
     name = fields.text("name", rule=_request_name)
+    if version in _WITH_EXACTLY and not fields.has("exactly") and not fields.has("firstAvailable"):
+        flat = next((key for key in fields.values if key in _REQUEST_FIELDS[1:]), "")
+        rule = (
+            f"must be in exactly: {version} has it there" if flat else "must have exactly or firstAvailable"
+        )
+        raise fields.refuse(flat, rule)
+    if version == _FLAT and fields.has("exactly"):
+        raise fields.refuse("exactly", f"unknown field in {_FLAT}, which has its fields beside name")
     if fields.has("firstAvailable"):
         fields.only("name", "firstAvailable")
         if not fields.items("firstAvailable"):
@@ -168,7 +194,11 @@ def _count(fields: Fields) -> int | None:
         return fields.integer("count", 1, least=1)
     if mode != "All":
         raise fields.refuse("allocationMode", "must be ExactCount or All", mode)
-    return None  # a count together with All is ignored; API servers refuse it
+    if fields.values.get("count"):
+        raise fields.refuse(
+            "count", "must be absent: allocationMode All takes every device", fields.values["count"]
+        )
+    return None
 
 
 def _toleration(fields: Fields) -> Toleration:

@@ -1,17 +1,30 @@
-"""``tangram validate``: what is wrong with claims, classes and pods in files."""
+"""``tangram validate``: what is wrong with the objects in files.
+
+The core judges claims, classes, slices and pods; here are the judges of what it does not know: the schemas of
+all kinds, the policy of the agent, and the pools and groups of the controller.
+"""
 
 from __future__ import annotations
 
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from agent.policy.model import KIND as POLICY
+from agent.policy.model import InvalidPolicy
+from agent.policy.reading import read_policy
+from controller.gangs.reading import membership_of
+from controller.pools.objects import KIND as POOL
+from controller.pools.objects import read_pool
 from scheduler_core.codec.claims import decode_class
-from scheduler_core.frontends.validation.finding import Finding, Level, has_errors
+from scheduler_core.codec.documents import Document
+from scheduler_core.frontends.validation.documents import Judges
+from scheduler_core.frontends.validation.finding import Finding, Level, Reporter, has_errors
 from scheduler_core.frontends.validation.validate import validate
 from tangram.classes import device_classes
 from tangram.cluster_options import add_cluster
@@ -21,7 +34,8 @@ from tangram.options import CONFIGURED_DRIVER, add_driver_name
 from tangram.plain import plain
 from tangram.preparable import driver_of
 from tangram.summaries import SUMMARIES
-from tangram.validated_input import read_input
+from tangram.validation.input import read_input
+from tangram.validation.schemas import schema_findings
 
 
 def add(parsers: Subparsers) -> None:
@@ -47,16 +61,41 @@ def _run(options: Namespace, face: Face) -> int:
     driver = driver_of(options)
     usual = [] if options.cluster else [decode_class(one) for one in device_classes(driver)]
     places = {document.place for document in given.judged}
-    found = validate([*given.judged, *given.known], driver, usual)
-    findings = [one for one in found if one.place in places]
+    found = validate(
+        [*given.judged, *given.known],
+        driver,
+        usual,
+        judges=Judges(
+            schema=schema_findings,
+            kinds={POLICY: _policy, POOL: partial(_pool, driver), "DeviceTaintRule": lambda _: ()},
+            group_of=membership_of,
+        ),
+        has_all_claims=not options.cluster,
+    )
+    findings = [one for one in found.findings if one.place in places]
     if options.json:
-        face.out.json({"valid": not has_errors(findings), "findings": plain(findings)})
+        value = {"valid": not has_errors(findings), "findings": plain(findings), "skipped": found.skipped}
+        face.out.json(value)
     else:
-        face.out.show(_picture(findings, len(given.judged)))
+        face.out.show(_picture(findings, len(given.judged), found.skipped))
     return WRONG_INPUT if has_errors(findings) else DONE
 
 
-def _picture(findings: Sequence[Finding], documents: int) -> RenderableType:
+def _policy(document: Document) -> Iterator[Finding]:
+    try:
+        read_policy(document.place, document.content)
+    except InvalidPolicy as error:
+        yield Reporter(document).refused(error)
+
+
+def _pool(driver: str, document: Document) -> Iterator[Finding]:
+    report = Reporter(document)
+    content = read_pool(document.content, driver).content
+    if isinstance(content, str):
+        yield report.error("spec", content.removeprefix(f"{report.subject}: "))
+
+
+def _picture(findings: Sequence[Finding], documents: int, skipped: Mapping[str, int]) -> RenderableType:
     parts: list[RenderableType] = []
     for (place, subject), group in groupby(findings, key=lambda one: (one.place, one.subject)):
         parts.append(Text(f"{place}: {subject}", style="bold"))
@@ -66,7 +105,9 @@ def _picture(findings: Sequence[Finding], documents: int) -> RenderableType:
                 parts.append(Text(f"      at {one.path}", style="dim"))
     counts = Counter(one.level for one in findings)
     errors, warnings = counts[Level.ERROR], counts[Level.WARNING]
-    parts.append(f"{_many(documents, 'document')}: {_many(errors, 'error')}, {_many(warnings, 'warning')}")
+    counted = f"{_many(documents, 'document')}: {_many(errors, 'error')}, {_many(warnings, 'warning')}"
+    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(skipped.items()))
+    parts.append(f"{counted}; not judged: {kinds}" if skipped else counted)
     return Group(*parts)
 
 

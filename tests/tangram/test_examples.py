@@ -36,7 +36,8 @@ def test_the_classes_under_the_keps_driver_name_are_those_that_the_demo_uses(exa
     assert {found["metadata"]["name"]: found for found in written}.items() <= made.items()
 
 
-def test_the_claim_of_the_kep_is_unchanged(examples):
-    ours = (examples / "kep-mig-claim.yaml").read_text()
+def test_the_claim_of_the_kep_is_unchanged_but_for_its_name(examples):
+    ours = yaml.safe_load((examples / "kep-mig-claim.yaml").read_text())
+    theirs = yaml.safe_load(KEP_CLAIM.read_text())
 
-    assert yaml.safe_load(ours) == yaml.safe_load(KEP_CLAIM.read_text())
+    assert ours == theirs | {"metadata": {"name": "kep-mig-devices"}}

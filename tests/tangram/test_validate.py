@@ -98,13 +98,28 @@ def test_findings_are_printed_with_their_places(tangram, files):
     assert counts.endswith("documents: 1 error, 0 warnings")
 
 
-def test_warnings_alone_leave_the_status_at_zero(tangram, written):
-    path = written("n.yaml", "kind: Namespace\nmetadata: {name: n}\n")
+def test_warnings_alone_leave_the_status_at_zero(tangram, written, files):
+    claim = Path(files(gpu_config())[-1]).read_text()
+    path = written("n.yaml", claim.replace("gpu.tangram.dev", "gpu-of-others"))
 
     answer = tangram("validate", "-f", path)
 
     assert answer.status == 0
     assert answer.out.splitlines()[-1] == "1 document: 0 errors, 1 warning"
+
+
+def test_kinds_that_are_not_judged_are_counted(tangram, written):
+    texts = ["kind: Namespace\nmetadata: {name: n}\n"] * 2
+    texts.append("apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: n}\n")
+    path = written("n.yaml", "---\n".join(texts))
+
+    answer = tangram("validate", "-f", path)
+
+    assert (answer.status, answer.out) == (
+        0,
+        "3 documents: 0 errors, 0 warnings; not judged: 1 Job, 2 Namespace\n",
+    )
+    assert tangram("validate", "--json", "-f", path).json["skipped"] == {"Job": 1, "Namespace": 2}
 
 
 def test_the_classes_of_the_driver_count_where_no_file_has_classes(tangram, examples, written):

@@ -79,6 +79,6 @@ def _refused(documents: Sequence[Document], usual: Sequence[Document]) -> Iterat
     given = {_name(one.content) for one in judged if one.content["kind"] == "DeviceClass"}
     known = [one for one in usual if _name(one.content) not in given]
     places = {one.place for one in judged}
-    for one in validate([*judged, *known], DEFAULT_DRIVER):
+    for one in validate([*judged, *known], DEFAULT_DRIVER).findings:
         if one.level is Level.ERROR and one.place in places and not one.path.endswith(".deviceClassName"):
             yield NotCarried(place=one.place, subject=one.subject, path=one.path, reason=one.text)

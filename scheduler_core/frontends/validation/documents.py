@@ -2,23 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import Final
+from typing import Any, Final
 
 from scheduler_core.base.errors import CoreError, InvalidInput
 from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.claims import decode_claim
 from scheduler_core.codec.documents import Document
 from scheduler_core.codec.fields import subject_of
-from scheduler_core.frontends.objects import KINDS, decode_object, decode_objects
+from scheduler_core.frontends.classes.decode import (
+    CLASS_KIND,
+    DEVICES_KIND,
+    decode_node_devices,
+    decode_resource_class,
+)
+from scheduler_core.frontends.objects import KINDS, decode_object
+from scheduler_core.frontends.partitions.node_table import node_table_of
 from scheduler_core.frontends.validation.finding import Finding, Reporter
+from scheduler_core.frontends.validation.slices import SLICES, Slices
 from scheduler_core.model.claim import AllocatedClaim, Claim, DeviceClass
-from scheduler_core.model.pool import Pool
+
+Judge = Callable[[Document], Iterable[Finding]]
+"""Says what is wrong with a document by itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judges:
+    """What the core cannot judge.
+
+    Shape: ``schema`` judges a document by the schema of its kind, ``kinds`` documents of further kinds;
+           ``group_of`` reads what a pod says of its group, and raises InvalidPod.
+    """
+
+    schema: Judge = lambda _: ()
+    kinds: Mapping[str, Judge] = field(default_factory=dict)
+    group_of: Callable[[Mapping[str, Any]], object] = lambda _: None
+
 
 POD_KINDS: Final = ("Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob")
 """Objects with a pod's spec."""
-_SLICES: Final = ("ResourceSlice", "CompositeResourceSlice")
+_OURS: Final[Mapping[str, Callable[[Mapping[str, Any]], object]]] = {
+    CLASS_KIND: decode_resource_class,
+    DEVICES_KIND: decode_node_devices,
+}
+_NO_OBJECT: Final = "documents that are not objects of an API"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,64 +62,91 @@ class ReadClaim:
 
 @dataclass(slots=True)
 class ReadDocuments:
-    """What documents say. Shape: classes by name, each with its document; ``pods`` are not read yet."""
+    """What documents say.
+
+    Shape: classes by name, each with its document; ``pods`` are not read yet; ``skipped`` counts the
+           documents that are not judged by their kind.
+    """
 
     findings: list[Finding] = field(default_factory=list)
     claims: list[ReadClaim] = field(default_factory=list)
     classes: dict[str, tuple[DeviceClass, Document]] = field(default_factory=dict)
     pods: list[Document] = field(default_factory=list)
-    pools: tuple[Pool, ...] = ()
+    slices: Slices = field(default_factory=Slices)
+    skipped: Counter[str] = field(default_factory=Counter)
 
 
-def read_documents(documents: Sequence[Document]) -> ReadDocuments:
-    """Read documents. Shape: findings in the order of the documents."""
+def read_documents(documents: Sequence[Document], others: Mapping[str, Judge]) -> ReadDocuments:
+    """Read documents. Shape: findings in the order of the documents; ``others`` judge further kinds."""
     found = ReadDocuments()
-    slices: list[Document] = []
     places: dict[str, str] = {}
     for document in documents:
-        kind = str(document.content.get("kind"))
-        name = subject_of(document.content, kind)
-        first = places.setdefault(name, document.place)
-        report = Reporter(document)
-        if first != document.place:
-            found.findings.append(report.error("metadata.name", f"is given twice, first at {first}"))
+        content = document.content
+        kind, report = str(content.get("kind")), Reporter(document)
+        if _is_skipped(content, others):
+            found.skipped[kind if content.get("kind") else _NO_OBJECT] += 1
+            continue
+        metadata = content.get("metadata")
+        if isinstance(metadata, Mapping) and metadata.get("name"):
+            name = subject_of({"metadata": {"namespace": "default", **metadata}}, kind)
+            first = places.setdefault(name, document.place)
+            if first != document.place:
+                found.findings.append(report.error("metadata.name", f"is given twice, first at {first}"))
+                continue
+        if kind in others:
+            found.findings += others[kind](document)
         elif kind in POD_KINDS:
             found.pods.append(document)
-        elif kind not in KINDS and document.content.get("kind"):
-            found.findings.append(report.warning("kind", "is not judged: no kind that asks for devices"))
         else:
-            found.findings += _read(document, found, slices)
-    found.pools = decode_objects(slices).pools()
+            found.findings += _read(document, found)
+    found.findings += found.slices.findings()
     return found
 
 
-def _read(document: Document, found: ReadDocuments, slices: list[Document]) -> Iterator[Finding]:
+def _is_skipped(content: Mapping[str, Any], others: Mapping[str, Judge]) -> bool:
+    """Whether an object is of a kind that is not judged, as that of another project with the same name."""
+    kind, group = content.get("kind"), str(content.get("apiVersion", "")).rpartition("/")[0]
+    if not kind:
+        return not content.keys() & {"apiVersion", "kind", "metadata", "spec"}
+    if kind not in (*KINDS, *POD_KINDS, *_OURS, *others):
+        return True
+    is_of_kubernetes = "." not in group or group.endswith(".k8s.io")
+    return not is_of_kubernetes and group not in ("tangram.dev", "scheduling.koordinator.sh")
+
+
+def _read(document: Document, found: ReadDocuments) -> Iterator[Finding]:
     """Read one document into ``found``. Yield why it cannot be read, and which parts of it are not used."""
-    report = Reporter(document)
+    report, kind = Reporter(document), document.content.get("kind")
     try:
-        if document.content.get("kind") in _SLICES:
-            yield from (report.error("", problem) for problem in decode_objects([document]).problems())
-            slices.append(document)
+        if kind in SLICES:
+            found.slices.read(document)
+            return
+        if ours := _OURS.get(str(kind)):
+            ours(document.content)
             return
         decoded = decode_object(document)
         if isinstance(decoded, DeviceClass):
             found.classes[decoded.name] = (decoded, document)
         elif isinstance(decoded, Claim | AllocatedClaim):
             found.claims.append(_claim(document, decoded))
+        elif kind == "Node":
+            node_table_of(document.content)
     except CoreError as error:
         cause = error if error.__cause__ is None else error.__cause__
-        if isinstance(cause, InvalidInput):
+        if isinstance(cause, InvalidInput) and cause.subject == report.subject:
             yield report.refused(cause)
+        elif isinstance(cause, InvalidInput):  # it is about an annotation, which its subject names
+            yield report.error("metadata.annotations", str(cause).removeprefix(f"{report.subject}: "))
         else:
             yield report.error("", str(getattr(error, "reason", error)))
 
 
 def _claim(document: Document, decoded: Claim | AllocatedClaim) -> ReadClaim:
     claim = decoded if isinstance(decoded, Claim) else decode_claim(document.content)
-    is_template = document.content["spec"].get("spec") is not None
+    is_doubled = document.content["spec"].get("spec") is not None
     return ReadClaim(
         document=document,
         claim=claim,
-        devices="spec.spec.devices" if is_template else "spec.devices",
+        devices="spec.spec.devices" if is_doubled else "spec.devices",
         allocated=decoded if isinstance(decoded, AllocatedClaim) else None,
     )

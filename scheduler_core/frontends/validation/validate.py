@@ -1,14 +1,17 @@
-"""Judges documents: every claim, class and pod, by the rules of the API, of the core and of the plugin.
+"""Judges documents: claims, classes, slices and pods, by the rules of the API, the core and the plugin.
 
 Takes documents; returns findings. Slices and classes among the documents say which devices and classes there
-are; what they leave open is not judged.
+are; what they leave open is not judged. If two rules refuse one field, the finding of the rule that the
+commands and the controller apply is kept: they refuse with the same sentence.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
+from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.documents import Document
 from scheduler_core.codec.fields import subject_of
 from scheduler_core.frontends.configuration.check import (
@@ -18,10 +21,10 @@ from scheduler_core.frontends.configuration.check import (
 )
 from scheduler_core.frontends.configuration.device_rules import DaemonUse
 from scheduler_core.frontends.validation.configs import ClaimConfigs, config_findings
-from scheduler_core.frontends.validation.documents import ReadClaim, ReadDocuments, read_documents
-from scheduler_core.frontends.validation.finding import Finding, Reporter
+from scheduler_core.frontends.validation.documents import Judges, ReadClaim, ReadDocuments, read_documents
+from scheduler_core.frontends.validation.finding import Finding, Level, Reporter
 from scheduler_core.frontends.validation.known_devices import KnownDevices
-from scheduler_core.frontends.validation.pod_specs import KnownClaim, pod_findings
+from scheduler_core.frontends.validation.pod_specs import KnownClaim, KnownObjects, pod_findings
 from scheduler_core.frontends.validation.requests import (
     Classes,
     JudgedRequest,
@@ -30,16 +33,32 @@ from scheduler_core.frontends.validation.requests import (
 )
 from scheduler_core.model.claim import AllocatedClaim, DeviceClass
 
+_NO_JUDGES: Final = Judges()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """What is wrong with documents, in their order. Shape: ``skipped`` counts what is not judged, by kind."""
+
+    findings: tuple[Finding, ...]
+    skipped: Mapping[str, int]
+
 
 def validate(
-    documents: Sequence[Document], driver: str, usual: Sequence[DeviceClass] = ()
-) -> tuple[Finding, ...]:
-    """Return everything that is wrong with documents, in their order.
+    documents: Sequence[Document],
+    driver: str,
+    usual: Sequence[DeviceClass] = (),
+    *,
+    judges: Judges = _NO_JUDGES,
+    has_all_claims: bool = True,
+) -> Validation:
+    """Judge documents.
 
-    Shape: ``usual`` are the classes that count where the documents have none.
+    Shape: ``usual`` are the classes that count if the documents have none; ``has_all_claims`` if a claim or
+           template that pods name and no document has is missing.
     """
-    read = read_documents(documents)
-    known = KnownDevices(read.pools, driver)
+    read = read_documents(documents, judges.kinds)
+    known = KnownDevices(read.slices.pools(), driver)
     found = [*read.findings, *_of_classes(read, known)]
     classes = Classes(_classes(read, usual), bool(read.classes))
     claims: dict[str, KnownClaim] = {}
@@ -47,10 +66,24 @@ def validate(
         requests = judged_requests(claim, classes, known)
         found += _of_claim(claim, requests, known)
         claims[_subject(claim.document)] = KnownClaim(claim, tuple(_daemon_uses(claim, requests, known)))
+    objects = KnownObjects(
+        claims=claims,
+        are_all_claims=has_all_claims,
+        group_of=judges.group_of,
+        extended={
+            str((one.content.get("spec") or {}).get("extendedResourceName"))
+            for _, one in read.classes.values()
+        },
+    )
     for pod in read.pods:
-        found += pod_findings(pod, claims)
+        found += pod_findings(pod, objects)
+    refused = {(one.place, one.path) for one in found if one.level is Level.ERROR}
+    for document in documents:
+        found += (one for one in judges.schema(document) if (one.place, one.path) not in refused)
     order = {document.place: index for index, document in enumerate(documents)}
-    return tuple(sorted(found, key=lambda one: order[one.place]))
+    return Validation(
+        findings=tuple(sorted(found, key=lambda one: order[one.place])), skipped=dict(read.skipped)
+    )
 
 
 def _classes(read: ReadDocuments, usual: Sequence[DeviceClass]) -> Mapping[str, DeviceClass]:

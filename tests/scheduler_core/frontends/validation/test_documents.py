@@ -115,10 +115,10 @@ def test_an_object_that_is_given_twice_is_told() -> None:
     assert (found.place, found.text) == ("f:1", "is given twice, first at f:0")
 
 
-def test_other_kinds_are_not_judged_and_an_object_without_a_kind_is_wrong() -> None:
-    other, none = judge({"kind": "Namespace", "metadata": {"name": "n"}}, {"metadata": {"name": "m"}})
+def test_an_object_without_a_kind_is_wrong() -> None:
+    (found,) = judge({"metadata": {"name": "m"}})
 
-    assert (other.level, none.level) == (Level.WARNING, Level.ERROR)
+    assert found.level is Level.ERROR
 
 
 def test_parts_of_slices_that_are_not_used_are_told() -> None:

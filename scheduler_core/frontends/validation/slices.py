@@ -1,0 +1,120 @@
+"""Slices: entries that break a rule, names that lead nowhere, and expressions that do not compile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+from typing import Any, Final
+
+from scheduler_core.base.errors import SelectorError
+from scheduler_core.base.quick_dataclass import dataclass
+from scheduler_core.codec import composite
+from scheduler_core.codec.documents import Document
+from scheduler_core.codec.v1 import V1Slice
+from scheduler_core.frontends.objects import Objects, decode_object
+from scheduler_core.frontends.validation.finding import Finding, Reporter
+from scheduler_core.model.composite import CompositeSlice
+from scheduler_core.model.device import DeviceName
+from scheduler_core.model.pool import Pool
+from scheduler_core.rules.selectors import compile_selector
+
+SLICES: Final = ("ResourceSlice", composite.KIND)
+
+
+@dataclass(slots=True)
+class Slices:
+    """Slices with their documents, in the order of reading."""
+
+    composite: list[tuple[CompositeSlice, Document]] = field(default_factory=list)
+    v1: list[tuple[V1Slice, Document]] = field(default_factory=list)
+
+    def read(self, document: Document) -> None:
+        """Add a slice. Raises: InvalidDocument where it cannot be read as a whole."""
+        decoded = decode_object(document)
+        if isinstance(decoded, CompositeSlice):
+            self.composite.append((decoded, document))
+        elif isinstance(decoded, V1Slice):
+            self.v1.append((decoded, document))
+
+    def pools(self) -> tuple[Pool, ...]:
+        """Return the pools that the slices form."""
+        return self._objects().pools()
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield what is wrong with the entries of each slice, then with those of each pool."""
+        told: set[str] = set()
+        for composite_slice, document in self.composite:
+            problems = (
+                composite_slice.problem,
+                *composite_slice.broken_mixins.values(),
+                *composite_slice.broken_devices.values(),
+            )
+            for problem in filter(None, problems):
+                told.add(problem)
+                yield _entry(document, problem)
+            yield from _expressions(composite_slice, document)
+        for v1_slice, document in self.v1:
+            for problem in v1_slice.broken.values():
+                told.add(problem)
+                yield _entry(document, problem)
+            yield from _expressions(v1_slice, document)
+        for pool in self.pools():
+            yield from self._of_pool(pool, told)
+
+    def _objects(self) -> Objects:
+        return Objects(
+            composite_slices=tuple(one for one, _ in self.composite),
+            v1_slices=tuple(one for one, _ in self.v1),
+        )
+
+    def _of_pool(self, pool: Pool, told: set[str]) -> Iterator[Finding]:
+        slices: list[tuple[CompositeSlice | V1Slice, Document]] = [*self.composite, *self.v1]
+        documents = [
+            document for one, document in slices if (one.pool, one.generation) == (pool.id, pool.generation)
+        ]
+        if pool.problem is not None and pool.problem not in told:
+            yield Reporter(documents[-1]).error("spec", f"pool {pool.id} cannot be used: {pool.problem}")
+        for name, rejected in pool.rejected.items():
+            if rejected.reason not in told:
+                document, path = _place(name, documents)
+                yield Reporter(document).error(path, f"device {name}: {rejected.reason}")
+        for device in pool.devices:
+            for draw in device.draws:
+                known = pool.sources.get(draw.source, {})
+                for key, amount in draw.amounts.items():
+                    if key in known and amount > known[key]:
+                        document, path = _place(device.name, documents)
+                        text = f"draws {amount} of {key} from {draw.source}, which has {known[key]}"
+                        yield Reporter(document).warning(
+                            path, f"device {device.name}: {text}: it can never be allocated"
+                        )
+
+
+def _entry(document: Document, problem: str) -> Finding:
+    """Return the finding of an entry; the sentence of a codec begins with the object and the field."""
+    report = Reporter(document)
+    text = problem.removeprefix(f"{report.subject}: ")
+    path = text.partition(": ")[0]
+    return report.error(path if path.startswith("spec.") and " " not in path else "", text)
+
+
+def _expressions(one: CompositeSlice | V1Slice, document: Document) -> Iterator[Finding]:
+    for device in one.devices:
+        if device.only_with is not None:
+            try:
+                compile_selector(device.only_with)
+            except SelectorError as error:
+                _, path = _place(device.name, [document])
+                place = f"{path}.compatibleOnlyWith.expression"
+                yield Reporter(document).error(place, f"device {device.name}: compatibleOnlyWith: {error}")
+
+
+def _place(name: DeviceName, documents: list[Document]) -> tuple[Document, str]:
+    """Return the document that lists a device, and its path there."""
+    for document in documents:
+        listed: list[Mapping[str, Any]] = document.content["spec"].get("devices") or []
+        for index, device in enumerate(listed):
+            if device.get("name") == name:
+                kind = next((f".{one}" for one in ("composite", "basic") if one in device), "")
+                return document, f"spec.devices[{index}]{kind}"
+    return documents[-1], "spec.devices"

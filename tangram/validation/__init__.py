@@ -1,0 +1,1 @@
+"""``tangram validate``: what it reads, and the schemas that it judges by."""
