@@ -10,7 +10,7 @@ SUMMARIES: Final[Mapping[str, str]] = {
     "show": "show what a node publishes",
     "top": "show who holds which GPUs and NICs of a node or a cluster, and what is free",
     "allocate": "allocate claims from files, or say why they do not fit (exit status 1)",
-    "validate": "check claims, templates, classes and pods in files (exit status 2: one has an error)",
+    "validate": "check claims, classes, pods, slices and policies in files (exit status 2: one has an error)",
     "migrate": "rewrite claims and pods of NVIDIA's drivers as Tangram's (exit status 1: some of it stays)",
     "conformance": "run case files against this core (exit status 1: some failed, 3: some are unsupported)",
     "explain": "explain why claims do not fit (exit status 1), or why they get these devices and not others",

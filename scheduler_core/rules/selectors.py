@@ -6,7 +6,7 @@ selectors are cached by their text. A device is prepared for evaluation once, as
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from scheduler_core.cel.evaluate.compiler import compile_tree
 from scheduler_core.cel.evaluate.steps import COST_LIMIT, Slots
 from scheduler_core.cel.parse.frontend import check
 from scheduler_core.cel.parse.reads import Read, compared, demanded, reads_of
-from scheduler_core.cel.tree import BOOL, DYN, FREE, CelType
+from scheduler_core.cel.tree import BOOL, DYN, FREE, Call, CelType, Literal, Node, children
 from scheduler_core.cel.values import Domains, Option, type_name
 from scheduler_core.cel.view import DeviceView
 from scheduler_core.cel.work import Work
@@ -149,6 +149,20 @@ class Selector(Expression):
             return driver_reads(self._tree, driver)
         return frozenset((kind, name) for kind, domain, name in self.reads if domain == driver)
 
+    def failing_calls(self) -> Iterator[str]:
+        """Yield why calls with literals alone fail on every device, such as ``quantity("40 Gi")``."""
+        for node in _below(self._tree):
+            if (
+                isinstance(node, Call)
+                and node.arguments
+                and all(isinstance(one, Literal) for one in node.arguments)
+            ):
+                program = compile_tree(node)
+                try:
+                    program.code(_NO_DEVICE, [Work(program.work or 0), *(None,) * program.variables])
+                except (EvaluationError, WorkExceeded) as error:
+                    yield str(error)
+
     def matches(self, view: DeviceView) -> bool:
         """Whether the expression selects the device.
 
@@ -167,6 +181,13 @@ class Selector(Expression):
 
 
 _NO_SLOTS: Final[Slots] = []
+_NO_DEVICE: Final = DeviceView("", Domains(), Domains(), False, DeviceName(""))
+
+
+def _below(node: Node) -> Iterator[Node]:
+    yield node
+    for child in children(node):
+        yield from _below(child)
 
 
 @lru_cache(maxsize=1024)

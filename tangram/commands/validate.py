@@ -48,7 +48,7 @@ def add(parsers: Subparsers) -> None:
         "    -f deploy/examples/device-classes.yaml -f deploy/examples/mig-claim.yaml",
         _run,
     )
-    what = "claims, templates, classes, pods or what makes pods, and slices to compare them with"
+    what = "objects to check; claims are compared with the slices among them"
     add_files(parser, f"YAML or JSON with {what}")
     add_cluster(
         parser, "compare with the slices and classes of a cluster; without --file its claims are judged"

@@ -186,3 +186,186 @@ def test_the_examples_have_no_mistake(tangram, path):
     findings = tangram("validate", "--json", "-f", path).json["findings"]
 
     assert [one for one in findings if one["level"] == "error"] == []
+
+
+def of_file(tangram, written, content, *more):
+    path = written("in.yaml", yaml.safe_dump(content))
+    return tangram("validate", "--json", "-f", path, *more).json["findings"]
+
+
+def test_a_value_that_no_published_device_has_is_a_warning_with_those_that_there_are(tangram, files, written):
+    slices, classes, path = (files(gpu_config(), "dgx-a100")[index] for index in (1, 3, 5))
+    claim = yaml.safe_load(Path(path).read_text())
+    claim["spec"]["devices"] = {
+        "requests": [
+            {
+                "name": "r",
+                "exactly": {
+                    "deviceClassName": "mig.tangram.dev",
+                    "selectors": [
+                        {"cel": {"expression": 'device.attributes["tangram.dev"].profile == "3g.40gb"'}}
+                    ],
+                },
+            }
+        ]
+    }
+
+    (found,) = of_file(tangram, written, claim, "-f", slices, "-f", classes)
+
+    assert found["level"] == "warning"
+    assert (
+        "no published device has tangram.dev/profile 3g.40gb; present are 1g.10gb, 1g.5gb," in found["text"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        ('quantity("40 Gi")', "40 Gi"),
+        ('quantity("40GB")', "40GB"),
+        ('semver("1.2")', "1.2"),
+        ('duration("5 minutes")', "5 minutes"),
+    ],
+)
+def test_a_call_that_fails_on_every_device_is_an_error(tangram, files, written, call, reason):
+    claim = yaml.safe_load(Path(files(gpu_config())[-1]).read_text())
+    exactly = claim["spec"]["devices"]["requests"][0]["exactly"]
+    exactly["selectors"] = [{"cel": {"expression": f"{call} == {call}"}}]
+
+    found = of_file(tangram, written, claim)
+
+    assert {one["level"] for one in found} == {"error"}
+    assert all(reason in one["text"] for one in found)
+
+
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "p", "namespace": "team-a"},
+    "spec": {"containers": [{"name": "main", "image": "registry.example.com/app"}]},
+}
+
+
+def pod(**spec: Any) -> dict[str, Any]:
+    return POD | {"spec": POD["spec"] | spec}
+
+
+def asking(name: str) -> dict[str, Any]:
+    return pod(containers=[POD["spec"]["containers"][0] | {"resources": {"limits": {name: 1}}}])
+
+
+def test_what_a_pod_can_never_have_here_is_a_warning_with_its_field(tangram, written):
+    def texts(content):
+        return [one["text"] for one in of_file(tangram, written, content)]
+
+    claims = [{"name": "d", "resourceClaimTemplateName": "absent"}]
+    (missing,) = texts(pod(resourceClaims=claims))
+    (plugin,) = texts(asking("nvidia.com/mig-3g.20gb"))
+    (scheduler,) = texts(asking("koordinator.sh/rdma") | {"spec": asking("koordinator.sh/rdma")["spec"] | {
+        "schedulerName": "koord-scheduler"}})  # fmt: skip
+
+    assert missing.endswith("'absent': names no ResourceClaimTemplate of these documents")
+    assert "nvidia.com/mig-3g.20gb: only a device plugin serves it" in plugin
+    assert scheduler.startswith("spec.schedulerName: 'koord-scheduler':")
+    assert texts(pod()) == texts(pod(schedulerName="koord-scheduler")) == []
+
+
+def test_a_class_may_serve_the_resource_of_a_device_plugin(tangram, written):
+    served = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": "gpu.tangram.dev"},
+        "spec": {"extendedResourceName": "nvidia.com/gpu"},
+    }
+    path = written("class.yaml", yaml.safe_dump(served))
+
+    assert of_file(tangram, written, asking("nvidia.com/gpu"), "-f", path) == []
+
+
+@pytest.mark.parametrize("kind", ["Pod", "Deployment"])
+def test_what_a_pod_says_of_its_group_is_judged(tangram, written, kind):
+    prefix = "gang.scheduling.koordinator.sh"
+    marks = {f"{prefix}/name": "train", f"{prefix}/min-available": "four"}
+    content = POD | {"metadata": POD["metadata"] | {"annotations": marks}}
+    if kind == "Deployment":
+        template = {"metadata": {"labels": {"a": "b"}, "annotations": marks}, "spec": POD["spec"]}
+        spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+        content = POD | {"apiVersion": "apps/v1", "kind": kind, "spec": spec}
+
+    (found,) = of_file(tangram, written, content)
+
+    above = "spec.template." if kind == "Deployment" else ""
+    assert found["path"] == f"{above}metadata.annotations.{prefix}/min-available"
+    assert "'four': must be a number" in found["text"]
+
+
+def test_a_container_names_a_claim_whole_or_by_its_requests(tangram, written):
+    def found(*claims):
+        container = POD["spec"]["containers"][0] | {"resources": {"claims": list(claims)}}
+        named = [{"name": "gpu", "resourceClaimName": "x"}]
+        return [
+            one["path"]
+            for one in of_file(tangram, written, pod(resourceClaims=named, containers=[container]))
+            if one["level"] == "error"
+        ]
+
+    whole, first, second = {"name": "gpu"}, {"name": "gpu", "request": "r0"}, {"name": "gpu", "request": "r1"}
+    assert found(first, second) == found(whole) == []
+    assert found(whole, first) == ["spec.containers[0].resources.claims[1].name"]
+    assert found(first, whole) == ["spec.containers[0].resources.claims[1].name"]
+    assert found(first, second, first) == ["spec.containers[0].resources.claims[2].name"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "reason"),
+    [
+        ("NodePolicy", {"rules": [{"gpu": []}]}, "rules[0].gpu: unknown field"),
+        ("NodeDevices", {"metadata": {"name": "n"}, "devices": [{"nam": "x"}]}, "devices[0].nam: unknown"),
+        (
+            "ResourceClass",
+            {"metadata": {"name": "c"}, "spec": {"resourceSelector": [{"matchExpressions": [{"key": "m",
+             "operator": "Gt", "values": ["wide"]}]}]}},
+            "Gt compares by size",
+        ),
+        (
+            "MultiNodePool",
+            {"metadata": {"name": "p"}, "spec": {"driver": "tpu.example.com", "devices": [
+                {"name": "t", "composite": {"allNodes": True, "includes": [{"name": "absent"}]}}]}},
+            "includes unknown mixin 'absent'",
+        ),
+    ],
+)  # fmt: skip
+def test_our_own_kinds_are_judged(tangram, written, kind, content, reason):
+    (found, *_) = of_file(tangram, written, {"apiVersion": V1, "kind": kind, **content})
+
+    assert found["level"] == "error"
+    assert reason in found["text"]
+
+
+@pytest.mark.parametrize(
+    ("device", "path", "reason"),
+    [
+        ({"includes": [{"name": "absent"}]}, "", "unknown mixin 'absent'"),
+        ({"capacity": {"m": {"quantity": "1"}}, "consumesCapacityFrom": [{"name": "gone"}]}, "", "'gone'"),
+        (
+            {"compatibleOnlyWith": {"expression": "device.attributes["}},
+            ".compatibleOnlyWith.expression",
+            "does not compile",
+        ),
+        ({"includess": []}, ".includess", "unknown field"),
+    ],
+)
+def test_an_entry_of_a_slice_that_means_nothing_is_an_error_at_its_place(
+    tangram, written, device, path, reason
+):
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "dev.example.com", "nodeName": "n", "pool": pool}
+    devices = [{"name": "fine", "composite": {}}, {"name": "x", "composite": device}]
+    content = {"apiVersion": V1, "kind": "CompositeResourceSlice", "metadata": {"name": "s"}}
+
+    found = of_file(tangram, written, content | {"spec": {**spec, "devices": devices}})
+
+    assert (f"spec.devices[1].composite{path}", True) in [
+        (one["path"], reason in one["text"]) for one in found
+    ]
+    assert {one["level"] for one in found} == {"error"}

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
+from typing import Final
 
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.cel.view import DeviceView
 from scheduler_core.frontends.configuration.check import TYPE, type_of
-from scheduler_core.model.device import Device
+from scheduler_core.model.device import Device, QualifiedName
 from scheduler_core.model.names import domain_and_identifier
 from scheduler_core.model.pool import Pool
 from scheduler_core.rules.selectors import Selector, view
+
+_MOST_VALUES: Final = 20
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,39 @@ class KnownDevices:
             text = f"no published device has the {what} {domain}/{identifier}"
             near = get_close_matches(identifier, sorted(known or ()), n=3)
             yield f"{text}; similar: {', '.join(near)}" if near else text
+
+    def absent_values(self, selector: Selector) -> Iterator[str]:
+        """Yield a sentence for every attribute that must have a text which no published device has.
+
+        Of types nothing is said: a class may select what other nodes have.
+        """
+        demanded = selector.demanded(self.driver, TYPE)
+        if demanded is not None and self._types.isdisjoint(demanded):
+            return
+        for kind, domain, identifier in sorted(selector.reads or ()):
+            if kind != "attributes" or identifier == TYPE:
+                continue
+            wanted, present = selector.demanded(domain, identifier), self._texts(domain, identifier)
+            if wanted and present and present.isdisjoint(wanted):
+                texts = sorted(present)
+                more = f" and {len(texts) - _MOST_VALUES} more" if len(texts) > _MOST_VALUES else ""
+                yield (
+                    f"no published device has {domain}/{identifier} {' or '.join(sorted(wanted))}; "
+                    f"present are {', '.join(texts[:_MOST_VALUES])}{more}"
+                )
+
+    def _texts(self, domain: str, identifier: str) -> frozenset[str]:
+        values = (
+            device.attributes.get(QualifiedName(f"{domain}/{identifier}"))
+            for pool in self.pools
+            for device in pool.devices
+        )
+        return frozenset(
+            text
+            for value in values
+            for text in (value if isinstance(value, tuple) else (value,))
+            if isinstance(text, str)
+        )
 
     @cached_property
     def _views(self) -> list[tuple[Device, DeviceView]]:

@@ -7,7 +7,7 @@ from dataclasses import field
 from difflib import get_close_matches
 from typing import Any
 
-from scheduler_core.base.errors import SelectorError, message
+from scheduler_core.base.errors import SelectorError, message, shown
 from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.frontends.configuration.errors import requests_text
 from scheduler_core.frontends.validation.documents import ReadClaim
@@ -65,7 +65,9 @@ def selector_findings(
             findings.append(report.error(place, f"{subject}: {error}"))
         else:
             compiled.append(selector)
-            unknown = known.unknown_keys(selector)
+            for reason in selector.failing_calls():
+                findings.append(report.error(place, f"{subject}: selector {shown(text)}: {reason}"))
+            unknown = (*known.unknown_keys(selector), *known.absent_values(selector))
             findings += [report.warning(place, f"{subject}: selector: {sentence}") for sentence in unknown]
     return compiled, findings
 
