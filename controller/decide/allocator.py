@@ -12,11 +12,16 @@ from controller.decide.candidates import Candidates
 from controller.decide.decisions import Decision, NotOurs, Placed, Refused, Served, Wrong
 from controller.decide.question import AmountsWanted, Question, Wanted
 from controller.state.cluster_seen import ClusterSeen
-from scheduler_core.base.errors import CoreError
+from scheduler_core.base.errors import CoreError, InvalidClaim
 from scheduler_core.engine.engine import Engine
 from scheduler_core.engine.policy.policies import BEST_FIT, Policy
+from scheduler_core.frontends.configuration.check import (
+    allocated_problems,
+    has_conditions,
+    unprepared_devices,
+)
 from scheduler_core.frontends.placement.decide import NoNode
-from scheduler_core.model.claim import Claim
+from scheduler_core.model.claim import AllocatedClaim, Claim
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation, Undecided
 from scheduler_core.search.answer import with_share_ids
@@ -52,16 +57,16 @@ class Allocator:
             if question.amounts is not None:
                 return self._by_amounts(question, question.amounts, ours, admits)
             found = self._somewhere([one.asked for one in ours], admits)
+            solver = str(self.engine.answered_by.solver)
+            match found:
+                case None:
+                    return Refused(question)
+                case Undecided():
+                    return Wrong(question, str(found))
+                case Allocation():
+                    return Placed(question, found.node, self.written(found), ours, solver)
         except CoreError as error:
             return Wrong(question, str(error))
-        match found:
-            case None:
-                return Refused(question)
-            case Undecided():
-                return Wrong(question, str(found))
-            case Allocation():
-                solver = str(self.engine.answered_by.solver)
-                return Placed(question, found.node, self.with_ids(found), ours, solver)
 
     def _by_amounts(
         self,
@@ -82,7 +87,7 @@ class Allocator:
                     return Wrong(question, str(found.undecided[0]))
                 return Refused(question, found.refused)
             case Found():
-                beside = None if found.beside is None else self.with_ids(found.beside)
+                beside = None if found.beside is None else self.written(found.beside)
                 return Placed(
                     question, found.node, beside, ours, "amounts", found.made, self.seen.devices.classes
                 )
@@ -94,7 +99,21 @@ class Allocator:
             one.refuse_mark()
         return ours
 
-    def with_ids(self, answer: Allocation) -> Allocation:
+    def written(self, answer: Allocation) -> Allocation:
+        """Return the answer as the claims get it. Raises: InvalidClaim for what no plugin would prepare."""
+        for ref, results in answer.results.items():
+            claim = AllocatedClaim(ref=ref, results=results, configs=answer.configs.get(ref, ()))
+            if not has_conditions(claim):
+                continue
+            views, driver = self.seen.devices.views, self.seen.driver
+            pools = [*map(restored, views.concerned(views.node(answer.node)))]
+            for problem in allocated_problems(claim, driver, pools):
+                raise InvalidClaim(f"claim {ref}", "", None, str(problem))
+            for one, reason in unprepared_devices(claim, driver, pools):
+                raise InvalidClaim(f"claim {ref}", "", None, f"device {one.device}: {reason}")
+        return self._with_ids(answer)
+
+    def _with_ids(self, answer: Allocation) -> Allocation:
         """Return the answer with ids of shares; most nodes have no device that can be shared."""
         views = self.seen.devices.views
         node = views.node(answer.node)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from claims_at_server import DRIVER, TAINT, device_class, machine, node, pod
+from claims_at_server import DRIVER, TAINT, claim, device_class, machine, node, pod
 from claims_at_server.reader import ask
 from claims_at_server.world import World
 
 from controller.decide.reasons import NodesAlike
+from scheduler_core.frontends.configuration.preparable import ONE_DAEMON
 from scheduler_core.model.ownership import AMOUNTS, CLAIM
 
 BEGINS = "nodes with devices are available: "
@@ -91,3 +92,16 @@ def test_amounts_of_a_cluster_without_devices_name_the_driver() -> None:
 def test_reasons_of_rules_read_alike_for_one_node_and_for_several(count: int) -> None:
     nodes = "1 node" if count == 1 else "2 nodes"
     assert str(NodesAlike(count=count, why="had too little cpu")) == f"{nodes} had too little cpu"
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_what_no_plugin_would_prepare_is_not_allocated(world: World, count: int) -> None:
+    parameters = {"apiVersion": f"{DRIVER}/v1alpha1", "kind": "GpuConfig", "sharing": {"strategy": "MPS"}}
+    asked = claim("c", count=count)
+    asked["spec"]["devices"]["config"] = [{"opaque": {"driver": DRIVER, "parameters": parameters}}]
+    world.server.put("ResourceClaim", asked)
+    world.server.put("Pod", pod("p", "c"))
+
+    sentence = told(world, "p")
+
+    assert (world.node_of("c") is None) == world.is_gated("p") == (ONE_DAEMON in sentence) == (count == 2)

@@ -22,6 +22,7 @@ CLUSTER_PROGRAMS: Final = "an API server, kubectl and Helm: make cluster-tools"
 NAMESPACES: Final = "network namespaces: as root, apt-get install iproute2 busybox-static"
 ROOT: Final = "root: sudo make test"
 DRIVER: Final = "an NVIDIA GPU: run them on a node that has one"
+UPSTREAM: Final = "upstream's allocator: sh hack/upstream-allocator/build.sh"
 IMAGE: Final = "the image of these sources: .venv/bin/python hack/image.py build, or make test-cluster"
 
 

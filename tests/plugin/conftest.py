@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
 import shared_nvswitch
@@ -266,6 +267,18 @@ def make_bench(
         split=split,
     )
     return Bench(simulated, options, clock)
+
+
+@pytest.fixture(scope="session")
+def bench_for() -> Callable[..., Bench]:
+    """Make a bench in a folder of one's own, with options of a node."""
+
+    def make(folder: Path, node: str, *, is_linked: bool = False, **more: Any) -> Bench:
+        if not is_linked:
+            return make_bench(folder, node, None, **more)
+        return make_bench(folder, node, None, PAIR, split=SplitGpus(), imex_channels=2, **more)
+
+    return make
 
 
 @pytest.fixture

@@ -104,6 +104,6 @@ def _placed(
         refs = {claim.asked.ref for claim in mine}
         written |= refs
         results = {ref: given for ref, given in one.allocation.results.items() if ref in refs}
-        answer = allocator.with_ids(replace(one.allocation, results=results)) if mine else None
+        answer = allocator.written(replace(one.allocation, results=results)) if mine else None
         placed.append(Placed(question, one.allocation.node, answer, mine, "together"))
     return tuple(placed)

@@ -101,17 +101,25 @@ def read_configs(configs: Sequence[OpaqueConfig], driver: str, names: Sequence[s
     return ReadConfigs(tuple(given), wrong)
 
 
+def has_conditions(claim: AllocatedClaim) -> bool:
+    """Whether the plugin looks at more than each device for itself; of most claims it does not.
+
+    They have configurations, or shares, of which those under MPS need the same daemon.
+    """
+    return bool(claim.configs) or sum(bool(one.consumed) for one in claim.results) > 1
+
+
 def config_problems(claim: AllocatedClaim, driver: str, pool: Pool) -> Iterator[InvalidConfig]:
     """Yield what is wrong with the configuration of an allocated claim.
 
     Shape: only configurations for ``driver`` are read, and only devices of ``pool`` compared with them.
     """
+    if not has_conditions(claim):
+        return
     ours = [one for one in claim.results if one.device.driver == driver]
     names = [one.request for one in claim.results]
     read = read_configs(claim.configs, driver, names)
     yield from read.wrong.values()
-    if not read.given and len(ours) < 2:  # most claims: nothing of what follows can be wrong
-        return
     devices = _devices(ours, driver, pool)
     yield from _device_problems(read.given, devices, driver)
     yield from several_daemons(_daemon_uses(str(claim.ref), read.given, devices, pool))
@@ -236,6 +244,8 @@ def allocated_problems(
     claim: AllocatedClaim, driver: str, pools: Sequence[Pool]
 ) -> tuple[InvalidConfig, ...]:
     """Return what is wrong with the configuration of an allocated claim, on all pools, each sentence once."""
+    if not has_conditions(claim):
+        return ()
     ours = [pool for pool in pools if pool.id.driver == driver]
     if not ours:
         names = [one.request for one in claim.results]
