@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from scheduler_core.base.effort import EffortExceeded
 from scheduler_core.base.errors import CoreError, SelectorError
+from scheduler_core.codec.allocations import allocation_result
 from scheduler_core.engine.engine import Engine
 from scheduler_core.engine.policy.policies import BEST_FIT, FIRST_FIT
 from scheduler_core.model.cluster import Cluster
@@ -77,3 +78,18 @@ def disagreement(question, policies=("first-fit", "best-fit")):
             if not isinstance(found, tuple) and engine.fits(claims, node) is (found is None):
                 return f"{node.name}, {name}: fits says {found is None}"
     return None
+
+
+def answers(questions):
+    """Yield what ``first-fit`` decides for each question, as hack/upstream-allocator writes an answer."""
+    for question in questions:
+        claims, cluster = situation(question)
+        (node,) = [one for one in NODES if one.name == question["node"]["metadata"]["name"]]
+        found = by(Engine.of(cluster, FIRST_FIT), claims, node)
+        is_fit = isinstance(found, Allocation)
+        yield {
+            "results": [allocation_result(found, claim.ref) for claim in claims] if is_fit else [],
+            "unschedulable": found is None,
+            "error": found[1] if isinstance(found, tuple) else None,
+            "timed_out": found == UNDECIDED,
+        }
