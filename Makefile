@@ -14,6 +14,8 @@ help:
 	@echo "make fault-matrix  the tests of faults, and what they tried written into docs/faults.md"
 	@echo "make explore properties with other examples than those of make test"
 	@echo "make explore-trees  machines whose files and driver answer anything"
+	@echo "make explore-worlds  random pools and claims, the engine against trying everything (WORLDS=100000);"
+	@echo "                    make test-peer-worlds: against kube-scheduler's allocator"
 	@echo "make check   lint, types, import contracts, drift of generated code"
 	@echo "make format  format and mend what the linter can"
 	@echo "make proto   generate the Python code of proto/"
@@ -62,6 +64,12 @@ ANYTHING ?= tree nvml
 explore-trees: $(VENV)/.ready
 	TANGRAM_TREES=$(TREES) $(VENV)/bin/pytest -q -n 0 -o timeout=0 \
 	    --hypothesis-profile=explore $(ANYTHING:%=tests/agent/hardware/test_any_%.py)
+
+# Random worlds of the v1 API, the engine against the exhaustive search: make explore-worlds WORLDS=100000.
+WORLDS ?= 10000
+.PHONY: explore-worlds
+explore-worlds: $(VENV)/.ready
+	@PYTHONPATH=tests/fakes $(VENV)/bin/python hack/worlds.py engine --count $(WORLDS)
 
 check: $(VENV)/.ready
 	$(VENV)/bin/ruff check .
@@ -132,12 +140,15 @@ site: $(VENV)/.ready
 	@echo "open site/index.html: it needs no server and no network"
 
 # The peer: upstream's allocator, built with Go (hack/upstream-allocator).
-.PHONY: bench-peer test-peer
+.PHONY: bench-peer test-peer test-peer-worlds
 bench-peer: $(VENV)/.ready
 	@$(VENV)/bin/python hack/peer.py bench
 
 test-peer: $(VENV)/.ready
 	@$(VENV)/bin/python hack/peer.py test
+
+test-peer-worlds: $(VENV)/.ready
+	@PYTHONPATH=tests/fakes $(VENV)/bin/python hack/worlds.py upstream --count $(WORLDS)
 
 # A real Kubernetes from pinned modules, in namespaces of its own (hack/cluster).
 .PHONY: cluster-tools cluster bench-cluster bench-controller bench-refusals bench-many-nodes bench-waiting

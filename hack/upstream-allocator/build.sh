@@ -8,6 +8,7 @@ wanted=$(sed -n 's/^go //p' "$here/go.mod")
 
 fail() { echo "upstream-allocator: $1" >&2; exit 2; }
 
+PATH=$PATH:/usr/local/go/bin   # where the archives of go.dev go
 command -v go >/dev/null 2>&1 ||
     fail "no go found: install Go $wanted or newer (https://go.dev/dl/) and have it on PATH; it builds the peer only, nothing else needs it"
 has=$(cd "$here" && GOTOOLCHAIN=local go env GOVERSION | sed 's/^go//')

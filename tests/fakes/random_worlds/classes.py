@@ -196,16 +196,19 @@ def without_binding_elsewhere(question):
 
 
 def without_what_no_allocator_gives(question):
-    """H: more is held than there is, or a shareable device as a whole. Here: nothing is held."""
-    shareable = {
-        (*_pool(one), device["name"])
-        for one in question["slices"]
-        for device in one["spec"].get("devices", [])
-        if device.get("allowMultipleAllocations")
-    }
+    """H: more is held than there is, a shareable device whole, or a share of an exclusive one.
+
+    The last two come with a generation that lists a device otherwise. Here: nothing is held.
+    """
+    listed = {True: set(), False: set()}
+    for one in question["slices"]:
+        for device in one["spec"].get("devices", []):
+            listed[device.get("allowMultipleAllocations", False)].add((*_pool(one), device["name"]))
     held = question["allocated"]
-    whole = any(_place(one) in shareable for one in held["devices"])
-    if not whole and not _is_overdrawn(question):
+    is_otherwise = any(_place(one) in listed[True] for one in held["devices"]) or any(
+        _place(one) in listed[False] for one in held["shared"]
+    )
+    if not is_otherwise and not _is_overdrawn(question):
         return None
     return question | {"allocated": {"devices": [], "shared": [], "capacity": []}}
 
