@@ -2,7 +2,6 @@
 
 import ast
 import io
-import statistics
 import subprocess
 import sys
 import tokenize
@@ -22,17 +21,6 @@ def sources(*roots):
         for path in (ROOT / root).rglob("*.py")
         if not any(part.startswith("_pb") for part in path.parts)
     ]
-
-
-def lines(path):
-    return len(path.read_text().splitlines())
-
-
-def test_the_median_file_is_at_most_150_lines_and_none_is_over_400():
-    sizes = {path: lines(path) for path in sources(*PACKAGES, "tests", "hack")}
-
-    assert statistics.median(sizes.values()) <= 150
-    assert {str(path): size for path, size in sizes.items() if size > 400} == {}
 
 
 def test_no_function_of_the_packages_is_over_40_lines():

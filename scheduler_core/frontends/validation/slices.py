@@ -73,7 +73,8 @@ class Slices:
             document for one, document in slices if (one.pool, one.generation) == (pool.id, pool.generation)
         ]
         if not pool.is_complete:  # a name that leads nowhere may be in a slice that is not here
-            text = f"pool {pool.id} is incomplete: the other slices of generation {pool.generation} are not here"
+            others = f"the other slices of generation {pool.generation} are not here"
+            text = f"pool {pool.id} is incomplete: {others}"
             yield Reporter(documents[-1]).warning("spec.pool.resourceSliceCount", text)
             return
         if pool.problem is not None and pool.problem not in told:
