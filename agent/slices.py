@@ -12,14 +12,17 @@ from typing import Any
 
 from agent.inventory.model import Group, NodeDevices
 from agent.inventory.numbers.unlisted import with_unlisted
+from agent.inventory.published import NicVf, WholeNic
 from scheduler_core.base.limits import COMPOSITE_ITEMS_BELOW
 from scheduler_core.books.expressed_groups import with_groups
 from scheduler_core.codec import composite_encoding, v1
-from scheduler_core.dialects.layout import Layout
+from scheduler_core.dialects.layout import Layout, crowded_sources
 from scheduler_core.dialects.places import is_worth_keeping, places_after
-from scheduler_core.dialects.project import project
+from scheduler_core.dialects.project import project, spellings
 from scheduler_core.model.composite import CompositeDevice, CompositeSlice, Mixin
+from scheduler_core.model.device import Device, SourceName
 from scheduler_core.model.nodes import OnNode
+from scheduler_core.model.pool import Pool
 
 _MOST = COMPOSITE_ITEMS_BELOW - 1
 
@@ -79,8 +82,46 @@ def composite_packed(devices: NodeDevices, before: CompositePacked | None = None
 
 def v1_slices(devices: NodeDevices, layout: Layout = Layout.SEPARATE) -> tuple[dict[str, Any], ...]:
     """Return the pool's slices as ``resource.k8s.io/v1`` objects. Raises: CannotProject."""
-    pool = with_unlisted(project(with_groups(devices.pool)), devices.unlisted)
-    return v1.encode_pool(pool, layout)
+    pool, _ = projected(devices, layout)
+    return v1.encode_pool(with_unlisted(pool, devices.unlisted), layout)
+
+
+def projected(devices: NodeDevices, layout: Layout) -> tuple[Pool, tuple[str, ...]]:
+    """Return the pool in the v1 form, and a sentence for each NIC that this layout leaves out.
+
+    In slices of 1.34 a NIC and its VFs share a slice with their counters, which has room for 63 VFs. The VFs
+    of a larger one are published without counters, so they may lie in any slice, and the NIC itself is not,
+    as where nothing is counted at all. The rest of the node keeps its counters.
+    Raises: CannotProject.
+    """
+    pool = project(with_groups(devices.pool))
+    crowded = crowded_sources(pool) if layout is Layout.TOGETHER else frozenset()
+    if not crowded:
+        return pool, ()
+    names = spellings(devices.pool).devices
+    published = {names[name]: one for name, one in devices.by_name.items() if name in names}
+    drawing = {source: [one for one in pool.devices if _draws(one, source)] for source in crowded}
+    freed = {
+        source: sum(isinstance(published.get(one.name), NicVf) for one in theirs)
+        for source, theirs in drawing.items()
+        if all(isinstance(published.get(one.name), WholeNic | NicVf) for one in theirs)
+    }
+    kept = tuple(
+        replace(one, draws=()) if any(_draws(one, source) for source in freed) else one
+        for one in pool.devices
+        if not (isinstance(published.get(one.name), WholeNic) and any(_draws(one, nic) for nic in freed))
+    )
+    sentences = (
+        f"{source}: its {vfs} VFs are published without counters and the NIC itself is not, since they do "
+        f"not fit in one slice of Kubernetes 1.34; the cluster administrator updates it to have both"
+        for source, vfs in sorted(freed.items())
+    )
+    sources = {source: counters for source, counters in pool.sources.items() if source not in freed}
+    return replace(pool, devices=kept, sources=sources), tuple(sentences)
+
+
+def _draws(device: Device, source: SourceName) -> bool:
+    return any(draw.source == source for draw in device.draws)
 
 
 def encoded(slices: Sequence[CompositeSlice]) -> tuple[dict[str, Any], ...]:

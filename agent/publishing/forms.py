@@ -22,12 +22,11 @@ from agent.publishing.taints.foreign import with_foreign
 from agent.publishing.taints.owned import marked
 from agent.publishing.taints.unreadable import with_unreadable
 from agent.publishing.turns import by_turns
+from agent.slices import projected
 from scheduler_core.base.errors import CannotProject
-from scheduler_core.books.expressed_groups import with_groups
 from scheduler_core.codec import v1
 from scheduler_core.dialects.layout import Layout
 from scheduler_core.dialects.packing import Packed, packed
-from scheduler_core.dialects.project import project
 from scheduler_core.model.pool import Pool
 from scheduler_core.publishing.documents import Document
 from scheduler_core.publishing.refusals import SliceEntry
@@ -110,9 +109,9 @@ def packed_documents(
         layout = Layout.SEPARATE
         before = None if before is not None and before.sources else before
     else:
-        pool = without(_with_taints(project(with_groups(found.devices.pool)), found), verdict.lost)
-        pool = by_turns(pool) if GROUPS in verdict.lost else pool
         layout = Layout(verdict.form.value)
+        pool = without(_with_taints(projected(found.devices, layout)[0], found), verdict.lost)
+        pool = by_turns(pool) if GROUPS in verdict.lost else pool
     pool = _marked(pool, found, verdict)
     content = packed(pool, layout, before)
     return v1.encode_cuts(replace(pool, sources=content.sources), content.cuts), content

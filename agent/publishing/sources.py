@@ -31,8 +31,9 @@ from agent.publishing.metrics import Metrics
 from agent.publishing.ports import NodeEvents
 from agent.publishing.stored_packing import composite_packed_in, packed_in
 from agent.publishing.taints.composite import first_tainted, taints_of, with_taints
-from agent.slices import CompositePacked, composite_packed, encoded
+from agent.slices import CompositePacked, composite_packed, encoded, projected
 from scheduler_core.base.errors import CannotProject
+from scheduler_core.dialects.layout import Layout
 from scheduler_core.dialects.packing import Packed
 from scheduler_core.publishing.documents import Document
 
@@ -79,6 +80,7 @@ class V1Source:
         self._asked: frozenset[str] = frozenset()
         self._last: tuple[Found, Verdict, tuple[Document, ...]] | None = None
         self._packed: Packed | None = None
+        self._crowded: tuple[str, ...] = ()
 
     @property
     def is_full(self) -> bool:
@@ -122,7 +124,17 @@ class V1Source:
         if self._last is None or self._last[:2] != (said, verdict):
             slices, self._packed = packed_documents(said, verdict, self._packed)
             self._last = said, verdict, slices
+            self._warn_crowded(said, verdict)
         return self._last[2]
+
+    def _warn_crowded(self, found: Found, verdict: Verdict) -> None:
+        """Report each NIC that has too many VFs for slices of 1.34, once."""
+        crowded = projected(found.devices, Layout.TOGETHER)[1] if verdict.form is Form.TOGETHER else ()
+        for sentence in crowded:
+            if sentence not in self._crowded:
+                _log.warning("%s", sentence)
+                self._node_events.warn(_INCOMPLETE, sentence)
+        self._crowded = crowded
 
     def _settle(self, verdict: Verdict) -> None:
         """Use this verdict from now on, and report it if it differs from the last one."""

@@ -53,6 +53,12 @@ def cut(pool: Pool, layout: Layout) -> tuple[Cut, ...]:
     return cuts
 
 
+def crowded_sources(pool: Pool) -> frozenset[SourceName]:
+    """Return the counter sets whose devices do not fit in one slice of 1.34, whatever else it has."""
+    groups = (_join(Cut((), ()), group) for group in runs(pool.devices) if group[0].draws)
+    return frozenset(source for one in groups if not fits_together(pool, one) for source in one.sources)
+
+
 def repeated_source(cuts: Sequence[Cut]) -> SourceName | None:
     """Return a counter set that several slices need: each slice would count it separately."""
     seen: set[SourceName] = set()
@@ -108,7 +114,8 @@ def _parts(items: Sequence[_T], size: int) -> Iterator[Sequence[_T]]:
 
 def _together(pool: Pool, groups: Sequence[tuple[Device, ...]]) -> Iterator[Cut]:
     current = Cut((), ())
-    for group in groups:
+    parts = (part for group in groups for part in ((group,) if group[0].draws else zip(group, strict=True)))
+    for group in parts:  # devices that draw nothing need no company
         joined = _join(current, group)
         if current.devices and not fits_together(pool, joined):
             yield current

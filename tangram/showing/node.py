@@ -18,7 +18,9 @@ from agent.inventory.numbers.kept import ReadNumbers
 from agent.inventory.numbers.number_file import NumberFile, folder_of
 from agent.inventory.numbers.numbering import Numbering, in_pci_order
 from agent.policy.effect_file import EffectFile, Stored
+from agent.slices import projected
 from scheduler_core.base.quick_dataclass import dataclass
+from scheduler_core.dialects.layout import Layout
 from scheduler_core.model.names import DEFAULT_DRIVER
 from scheduler_core.model.pool import Pool
 from tangram.errors import bad_argument
@@ -36,6 +38,7 @@ from tangram.pictures.pcie import pcie_tree
 from tangram.pictures.policy import policy_picture, stored_value
 from tangram.pictures.sizes import sizes_markdown, sizes_table
 from tangram.pictures.withheld import withheld_table
+from tangram.program.streams import complain
 from tangram.program.throwaway import throwaway_folder
 
 _KUBELET: Final = Path("/var/lib/kubelet")
@@ -61,6 +64,9 @@ def run(options: Namespace, face: Face) -> int:
         shown = replace(described(found, options.driver_name or DEFAULT_DRIVER), policy=stored)
     if options.form is not None:
         face.out.documents(FORMS[options.form](shown.devices), as_json=options.json)
+        if options.form == "v1-1.34":
+            for sentence in projected(shown.devices, Layout.TOGETHER)[1]:
+                complain(sentence)
     elif options.json:
         face.out.json(_plain(shown))
     else:
