@@ -7,10 +7,12 @@ from collections.abc import Iterable
 
 from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.documents import Document, InvalidDocument
+from scheduler_core.comparison.kube_scheduler import decided_otherwise
 from scheduler_core.frontends.objects import KINDS, Objects
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
+from scheduler_core.model.result import Allocation
 from scheduler_core.state.cluster_state import ClusterState
 from tangram.errors import BadInput, bad_argument
 from tangram.face import Parser
@@ -91,6 +93,12 @@ def _tell_left_out(pools: Iterable[Pool]) -> None:
     for pool in pools:
         for name, rejected in pool.rejected.items():
             complain(f"pool {pool.id}: {name} is left out: {rejected.reason}")
+
+
+def warn_of_kube_scheduler(asked: AllocationInput, allocation: Allocation) -> None:
+    """Print why kube-scheduler would not give the allocation, if it would not."""
+    for one in decided_otherwise(asked.objects.claims, asked.cluster.pools, allocation):
+        complain(str(one))
 
 
 def nodes_of(wanted: str | None, objects: Objects, pools: Iterable[Pool]) -> tuple[Node, ...]:

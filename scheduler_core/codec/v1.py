@@ -17,7 +17,7 @@ from scheduler_core.codec.selections import SELECTION, read_selection, write_sel
 from scheduler_core.codec.v1_device import read_counters, read_device, read_label, write_device
 from scheduler_core.codec.v1_text import DeviceTextReader, Parse
 from scheduler_core.dialects.layout import Cut, Layout, cut
-from scheduler_core.model.device import Device, DeviceName, SourceName
+from scheduler_core.model.device import Device, DeviceName, QualifiedName, SourceName
 from scheduler_core.model.names import DRIVER_RULE, NAME_RULE, POOL_RULE, is_dotted_name, is_driver, is_pool
 from scheduler_core.model.nodes import AllNodes, AnyOf, NodeSelection, SliceSelection, of_devices
 from scheduler_core.model.pool import PartitionableSlices, Pool, PoolId, Rejected
@@ -39,7 +39,11 @@ _SPEC: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class V1Slice:
-    """One slice. Shape: ``nodes`` is None where each device selects nodes itself."""
+    """One slice.
+
+    Shape: ``nodes`` is None where each device selects nodes itself; ``full_names`` are the capacities that
+           are written with the driver's own domain.
+    """
 
     name: str
     pool: PoolId
@@ -49,6 +53,7 @@ class V1Slice:
     sources: Mapping[SourceName, Mapping[str, Quantity]] = field(default_factory=dict)
     devices: tuple[Device, ...] = ()
     broken: Mapping[DeviceName, str] = field(default_factory=dict)
+    full_names: frozenset[QualifiedName] = frozenset()
 
 
 def encode_pool(pool: Pool, layout: Layout) -> tuple[dict[str, Any], ...]:
@@ -120,7 +125,17 @@ def decode_slice(obj: Mapping[str, Any], parse: Parse | None = None) -> V1Slice:
         sources=_sources(spec),
         devices=tuple(devices),
         broken=broken,
+        full_names=frozenset() if parse is not None else _full_names(spec, driver),
     )
+
+
+def _full_names(spec: Fields, driver: str) -> frozenset[QualifiedName]:
+    """Return the capacities that the devices write with the driver's own domain: hardly any driver does."""
+    own = f"{driver}/"
+    devices = (one for one in spec.items("devices", limits.DEVICES) if isinstance(one, Mapping))
+    bodies = (one.get("basic") or one for one in devices)
+    names = (key for body in bodies if isinstance(body, Mapping) for key in body.get("capacity") or ())
+    return frozenset(QualifiedName(key) for key in names if str(key).startswith(own))
 
 
 def _sources(spec: Fields) -> dict[SourceName, Mapping[str, Quantity]]:
@@ -212,6 +227,7 @@ def _generation(slices: list[V1Slice], older: Pool | None) -> Pool:
         seen_from=tuple(dict.fromkeys(map(_seen_from, current))),
         older=older,
         partitionable=_partitionable(current),
+        full_names=frozenset().union(*(one.full_names for one in current)),
     )
 
 

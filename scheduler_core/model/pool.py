@@ -8,7 +8,7 @@ from dataclasses import field, replace
 from scheduler_core.base.features import Features
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.base.quick_dataclass import dataclass
-from scheduler_core.model.device import Device, DeviceId, DeviceName, SourceName
+from scheduler_core.model.device import Device, DeviceId, DeviceName, QualifiedName, SourceName
 from scheduler_core.model.nodes import AllNodes, Node, NodeSelection, OnNode, SliceSelection, admits
 
 
@@ -57,7 +57,8 @@ class Pool:
            ``seen_from`` has the node selection of each slice, each once;
            ``older`` is the generation before, which may still count on nodes that the newer one has no slice
            for; ``partitionable`` is what the pool loses without ``DRAPartitionableDevices``, None for
-           nothing.
+           nothing; ``full_names`` are the capacities that v1 slices write with the driver's own domain,
+           which tables do not keep.
     """
 
     id: PoolId
@@ -70,6 +71,7 @@ class Pool:
     seen_from: tuple[SliceSelection, ...] = (AllNodes(),)
     older: Pool | None = None
     partitionable: PartitionableSlices | None = None
+    full_names: frozenset[QualifiedName] = frozenset()
 
     def with_features(self, features: Features) -> Pool:
         """Return the pool without the slices that an allocator ignores under these features.

@@ -15,7 +15,12 @@ from scheduler_core.frontends.objects import Objects
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.result import Allocation, Answer, Unallocatable, Undecided
 from scheduler_core.search.answer import with_share_ids
-from tangram.allocation_input import AllocationInput, add_allocation_input, read_allocation_input
+from tangram.allocation_input import (
+    AllocationInput,
+    add_allocation_input,
+    read_allocation_input,
+    warn_of_kube_scheduler,
+)
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
 from tangram.pictures.allocation import allocation_picture, refusal_picture
 from tangram.policies import POLICIES, add_policy
@@ -54,6 +59,7 @@ def _run(options: Namespace, face: Face) -> int:
     match _marked(asked, engine) or engine.allocate_somewhere(objects.claims, asked.nodes):
         case Allocation() as allocation:
             refuse_unpreparable(allocation, pools, driver_of(options))
+            warn_of_kube_scheduler(asked, allocation)
             if options.json:
                 face.out.json(_answer(allocation, objects, pools))
             else:

@@ -20,7 +20,12 @@ from scheduler_core.explain.first_fit_reasons import FirstFitChoice, first_fit_c
 from scheduler_core.model.claim import AllocatedClaim
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation, Answer, Unallocatable, Undecided
-from tangram.allocation_input import AllocationInput, add_allocation_input, read_allocation_input
+from tangram.allocation_input import (
+    AllocationInput,
+    add_allocation_input,
+    read_allocation_input,
+    warn_of_kube_scheduler,
+)
 from tangram.cluster_options import add_cluster, check_cluster
 from tangram.cluster_question import check_files
 from tangram.commands.explain_pod import add_pod, check_without_pod, explain_pod, take_claim
@@ -107,6 +112,7 @@ def _answer(
             return _marked_told(marked, asked, engine, options, width)
     match _decided(asked, engine):
         case Allocation() as allocation:
+            warn_of_kube_scheduler(asked, allocation)
             answered_by = _answered_by(engine, allocation, asked)
             is_weighed = policy == BEST_FIT and answered_by.solver is Solver.TABLES
             others = _elsewhere(allocation, asked, engine)

@@ -9,6 +9,7 @@ from typing import Any, Final
 from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.documents import Document
 from scheduler_core.codec.fields import Fields, subject_of
+from scheduler_core.comparison.kube_scheduler import after_admin_access
 from scheduler_core.frontends.admission.asked_pod import asked_in_containers
 from scheduler_core.frontends.annotations.errors import InvalidPod
 from scheduler_core.frontends.configuration.device_rules import DaemonUse, several_in_container
@@ -114,6 +115,10 @@ def _claims(pod: Fields, known: KnownObjects, report: Reporter) -> Iterator[Find
         if claim is None and known.are_all_claims:
             path = one.at(given[0])
             yield report.warning(path, f"{path}: {object_name!r}: names no {kind} of these documents")
+    in_order = [claim.read.claim for claim in claims.values() if claim is not None]
+    for request, later, text in after_admin_access(in_order):
+        place = spec.at("resourceClaims")
+        yield report.warning(place, f"{place}: request {request} of claim {later.ref.name}: {text}")
     for list_of_containers in _CONTAINERS:
         for container in spec.children(list_of_containers):
             _check_container(container, claims)

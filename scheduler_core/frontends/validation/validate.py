@@ -14,12 +14,14 @@ from typing import Final
 from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.documents import Document
 from scheduler_core.codec.fields import subject_of
+from scheduler_core.comparison.kube_scheduler import after_admin_access, other_names
 from scheduler_core.frontends.configuration.check import (
     allocated_problems,
     daemon_uses,
     unprepared_devices,
 )
 from scheduler_core.frontends.configuration.device_rules import DaemonUse
+from scheduler_core.frontends.configuration.errors import requests_text
 from scheduler_core.frontends.validation.configs import ClaimConfigs, config_findings
 from scheduler_core.frontends.validation.documents import Judges, ReadClaim, ReadDocuments, read_documents
 from scheduler_core.frontends.validation.finding import Finding, Level, Reporter
@@ -77,6 +79,8 @@ def validate(
     )
     for pod in read.pods:
         found += pod_findings(pod, objects)
+    if not read.pods:  # then the claims count as those of one pod, as for tangram allocate
+        found += _after_admin_access([claim for claim in read.claims if claim.allocated is None])
     refused = {(one.place, one.path) for one in found if one.level is Level.ERROR}
     for document in documents:
         found += (one for one in judges.schema(document) if (one.place, one.path) not in refused)
@@ -113,12 +117,23 @@ def _daemon_uses(
 
 
 def _of_claim(read: ReadClaim, requests: Sequence[JudgedRequest], known: KnownDevices) -> Iterator[Finding]:
+    report = Reporter(read.document)
     for request in requests:
         yield from request.findings
+        for text in dict.fromkeys(text for pool in known.pools for text in other_names(request.option, pool)):
+            subject = requests_text([request.option.name])
+            yield report.warning(f"{request.path}.capacity.requests", f"{subject}: {text}")
     if read.allocated is None:
         yield from ClaimConfigs(read, requests, known).findings()
     else:
         yield from _of_allocation(read.allocated, Reporter(read.document), known)
+
+
+def _after_admin_access(claims: Sequence[ReadClaim]) -> Iterator[Finding]:
+    by_ref = {one.claim.ref: one for one in claims}
+    for request, claim, text in after_admin_access([one.claim for one in claims]):
+        report = Reporter(by_ref[claim.ref].document)
+        yield report.warning(by_ref[claim.ref].devices, f"{requests_text([request])}: {text}")
 
 
 def _of_allocation(claim: AllocatedClaim, report: Reporter, known: KnownDevices) -> Iterator[Finding]:
