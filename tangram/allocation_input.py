@@ -9,6 +9,7 @@ from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.documents import Document, InvalidDocument
 from scheduler_core.comparison.kube_scheduler import decided_otherwise
 from scheduler_core.frontends.objects import KINDS, Objects
+from scheduler_core.frontends.validation.documents import POD_KINDS
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
@@ -21,13 +22,15 @@ from tangram.objects import read_objects
 from tangram.options import CONFIGURED_DRIVER, add_driver_name
 from tangram.program.streams import complain
 
+MAKES_PODS = frozenset(POD_KINDS) - {"Pod"}
+
 
 @dataclass(frozen=True, slots=True)
 class AllocationInput:
     """Objects of files, and what an allocation needs of them.
 
     Shape: ``state`` knows what ``cluster`` says; ``nodes`` in the order of trying; ``documents`` as the files
-           have them.
+           have them; ``others`` make pods, and are not among the objects.
     """
 
     objects: Objects
@@ -35,6 +38,7 @@ class AllocationInput:
     state: ClusterState
     nodes: tuple[Node, ...]
     documents: tuple[Document, ...] = ()
+    others: tuple[Document, ...] = ()
 
     @property
     def may_be_marked(self) -> bool:
@@ -44,7 +48,9 @@ class AllocationInput:
 
 def add_allocation_input(parser: Parser, *, needs_files: bool = True) -> None:
     """Add the options that say what to allocate and where."""
-    add_files(parser, f"YAML or JSON with any of {', '.join(KINDS)}", is_required=needs_files)
+    add_files(
+        parser, f"YAML or JSON with any of {', '.join(KINDS)}, or what makes pods", is_required=needs_files
+    )
     parser.add_argument(
         "--pod",
         action="append",
@@ -61,14 +67,16 @@ def add_allocation_input(parser: Parser, *, needs_files: bool = True) -> None:
 def read_allocation_input(options: Namespace) -> AllocationInput:
     """Read the files of the options. Raises: BadInput where there is nothing to allocate, or nowhere."""
     found = read_present(options)
-    if not found.objects.claims:
+    if not found.objects.claims and not found.others:
         raise BadInput(f"{', '.join(options.files)}: no ResourceClaim without an allocation")
     return found
 
 
 def read_present(options: Namespace) -> AllocationInput:
     """Read the files of the options, with claims or without. Raises: BadInput where there is no node."""
-    documents = read_files(options)
+    everything = read_files(options)
+    others = tuple(one for one in everything if one.content.get("kind") in MAKES_PODS)
+    documents = tuple(one for one in everything if one.content.get("kind") not in MAKES_PODS)
     objects = read_objects(documents)
     problems = objects.problems()
     if problems:  # the core would only leave these entries out
@@ -79,7 +87,7 @@ def read_present(options: Namespace) -> AllocationInput:
         raise BadInput(str(error)) from error
     _tell_left_out(cluster.pools)
     nodes = nodes_of(options.node_name, objects, cluster.pools)
-    return AllocationInput(objects, cluster, ClusterState.of(cluster), nodes, documents)
+    return AllocationInput(objects, cluster, ClusterState.of(cluster), nodes, documents, others)
 
 
 def _may_be_marked(document: Document) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import count
 from typing import Any, Final
@@ -12,6 +12,7 @@ from uuid import UUID, uuid5
 from scheduler_core.codec.allocations import claim_status
 from scheduler_core.engine.engine import Engine
 from scheduler_core.frontends.objects import Objects
+from scheduler_core.model.claim import Claim
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.result import Allocation, Answer, Unallocatable, Undecided
 from scheduler_core.search.answer import with_share_ids
@@ -21,6 +22,7 @@ from tangram.allocation_input import (
     read_allocation_input,
     warn_of_kube_scheduler,
 )
+from tangram.errors import BadInput
 from tangram.face import DOES_NOT_FIT, DONE, Face, Subparsers, add_command
 from tangram.pictures.allocation import allocation_picture, refusal_picture
 from tangram.policies import POLICIES, add_policy
@@ -56,7 +58,15 @@ def _run(options: Namespace, face: Face) -> int:
     objects, pools = asked.objects, asked.cluster.pools
     refuse_unreadable(objects.claims, driver_of(options))
     engine = Engine(asked.state, POLICIES[options.policy])
-    match _marked(asked, engine) or engine.allocate_somewhere(objects.claims, asked.nodes):
+    if asked.others or objects.pods:
+        from tangram.pods_with_claims import allocate_pods, read_pods
+
+        pods = read_pods(asked)
+        if pods:
+            return allocate_pods(pods, asked, engine, options, face)
+        if not objects.claims:
+            raise BadInput(f"{', '.join(options.files)}: no pod names a claim, and there is no claim")
+    match answered(asked, engine):
         case Allocation() as allocation:
             refuse_unpreparable(allocation, pools, driver_of(options))
             warn_of_kube_scheduler(asked, allocation)
@@ -75,23 +85,26 @@ def _run(options: Namespace, face: Face) -> int:
             return show_undecided(undecided, face, as_json=options.json)
 
 
-def _marked(asked: AllocationInput, engine: Engine) -> Answer | None:
-    if not asked.may_be_marked:
-        return None
-    from tangram.marked import marked_answer
+def answered(asked: AllocationInput, engine: Engine) -> Answer:
+    """Return devices for the claims, which may ask by annotations for more than the API says."""
+    if asked.may_be_marked:
+        from tangram.marked import marked_answer  # few files have an annotation or a node
 
-    return marked_answer(asked, engine)
+        found = marked_answer(asked, engine)
+        if found is not None:
+            return found
+    return engine.allocate_somewhere(asked.objects.claims, asked.nodes)
 
 
 def _answer(found: Allocation, objects: Objects, pools: Sequence[Pool]) -> dict[str, Any]:
-    allocation = with_share_ids(found, pools, partial(next, _share_ids(objects)))
+    allocation = with_share_ids(found, pools, partial(next, share_ids(objects.claims)))
     claims = [
         {"claim": str(claim.ref), "status": claim_status(allocation, claim.ref)} for claim in objects.claims
     ]
     return {"allocated": True, "node": allocation.node, "claims": claims}
 
 
-def _share_ids(objects: Objects) -> Iterator[str]:
+def share_ids(claims: Iterable[Claim]) -> Iterator[str]:
     """Yield ids of shares: the same claims get the same ones again, other claims get others."""
-    named = ", ".join(str(claim.ref) for claim in objects.claims)
+    named = ", ".join(str(claim.ref) for claim in claims)
     return (str(uuid5(_SHARES, f"{named} {number}")) for number in count())

@@ -37,6 +37,7 @@ from tangram.pictures.weighing import elsewhere_picture, weighed_picture
 from tangram.plain import plain
 from tangram.policies import BEST_FIT, POLICIES, add_policy
 from tangram.preparable import driver_of, refused_at_prepare
+from tangram.program.streams import complain
 from tangram.summaries import SUMMARIES
 from tangram.told import Told
 from tangram.undecided import undecided_told
@@ -90,7 +91,11 @@ def _run(options: Namespace, face: Face) -> int:
         told = claim_told(options, face, partial(_answer, options, face.out.width))
     else:
         check_files(options)
-        told = _answer(options, face.out.width, read_allocation_input(options), options.policy or BEST_FIT)
+        asked = read_allocation_input(options)
+        for one in asked.others:
+            what = f"{one.content['kind']} is passed over: its claims are explained, not its pods"
+            complain(f"{one.place}: {what}")
+        told = _answer(options, face.out.width, asked, options.policy or BEST_FIT)
     return told.show(face, as_json=options.json)
 
 

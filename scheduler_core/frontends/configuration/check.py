@@ -29,6 +29,7 @@ from scheduler_core.frontends.configuration.preparable import (
     NIC_WITHOUT_RDMA,
     NO_ADMIN,
     NO_ADMIN_SHARE,
+    NO_ADMIN_SHARING,
     NO_NETDEV,
     NO_RDMA,
     NO_SHARE,
@@ -68,6 +69,7 @@ class DeviceOfRequest:
     request: str
     device: Device
     type: str
+    is_for_admin: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +154,8 @@ def _device_problems(
     """Yield what does not fit the devices, or cannot be prepared for them."""
     for one in devices:
         yield from mismatches(given, one.request, one.type)
+        if one.is_for_admin:
+            yield from sharing_for_admin(given, one.request, one.type)
     configured = _configured(given, devices, driver)
     for device in configured:
         yield from beyond_device(device)
@@ -198,6 +202,16 @@ def mismatches(given: Sequence[GivenConfig], request: str, device_type: str) -> 
         types = " or ".join(types_of(kind))
         rule = f"is for devices of type {types}; request {request} has devices of type {device_type}"
         yield InvalidConfig(one.subject, kind.__name__, None, rule)
+
+
+def sharing_for_admin(
+    given: Sequence[GivenConfig], request: str, device_type: str
+) -> Iterator[InvalidConfig]:
+    """Yield the sharing that would be set up for a request that only looks at its devices."""
+    found = counting(given, request, device_type)
+    if found is not None and getattr(found.config, "sharing", None) is not None:
+        field = f"{type(found.config).__name__}.sharing"
+        yield InvalidConfig(found.subject, field, None, NO_ADMIN_SHARING)
 
 
 def without_device(
@@ -306,5 +320,8 @@ def _devices(results: Sequence[AllocatedDevice], driver: str, pool: Pool) -> lis
     mine = [one for one in results if one.device.pool == pool.id.name]
     names = {one.device.device for one in mine}
     known = {device.name: device for device in pool.devices if device.name in names}
-    found = ((one.request, known[one.device.device]) for one in mine if one.device.device in known)
-    return [DeviceOfRequest(request, device, type_of(device, driver)) for request, device in found]
+    return [
+        DeviceOfRequest(one.request, device, type_of(device, driver), one.admin_access)
+        for one in mine
+        if (device := known.get(one.device.device)) is not None
+    ]

@@ -38,6 +38,9 @@ NO_ADMIN: Final = "this version gives no admin access to devices of its kind"
 WITHOUT_ADMIN_ACCESS: Final = frozenset({"nic", "vf", "imex-channel"})
 """The types of published devices that nobody can look at."""
 NO_ADMIN_SHARE: Final = "admin access is to a GPU, not to the shares that claims have of it"
+NO_ADMIN_SHARING: Final = (
+    "admin access changes nothing of a device; leave the field out, or ask without adminAccess"
+)
 NO_SHARE: Final = "its allocation has a share of it, and this version prepares it for one claim alone"
 
 

@@ -11,6 +11,7 @@ from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.frontends.configuration.check import (
     mismatches,
     read_configs,
+    sharing_for_admin,
     unprepared_config,
     without_device,
 )
@@ -135,6 +136,8 @@ class ClaimConfigs:
         for one in self.requests:
             name = one.option.name
             found = [*mismatches(given, name, one.type), *self._beyond(one, given)]
+            if one.option.admin_access:
+                found += sharing_for_admin(given, name, one.type)
             missing = unprepared_config(given, name, one.type)
             yield from (
                 (one.path, problem) for problem in (*found, *([missing] if missing is not None else ()))

@@ -14,6 +14,7 @@ from scheduler_core.frontends.configuration.check import (
     unprepared_devices,
 )
 from scheduler_core.frontends.configuration.preparable import (
+    NO_ADMIN_SHARING,
     NO_NETDEV,
     NO_RDMA,
     NO_SHARE,
@@ -314,3 +315,15 @@ def test_a_vf_is_refused_in_a_mode_that_it_says_it_lacks(
     asked = claim({"r": ["vf-0"]}, config("VfConfig", **fields))
 
     assert [one for _, one in unprepared_devices(asked, DRIVER, [pool])] == missing
+
+
+@pytest.mark.parametrize("sharing", [{"strategy": "MPS"}, {"strategy": "TimeSlicing"}])
+def test_no_sharing_is_set_up_for_admin_access(sharing: dict[str, Any]) -> None:
+    given = config("GpuConfig", sharing=sharing)
+
+    found = [
+        str(one) for one in config_problems(claim({"r": ["gpu-0"]}, given, admin_access=True), DRIVER, POOL)
+    ]
+
+    assert found == [f"all requests: GpuConfig.sharing: {NO_ADMIN_SHARING}"]
+    assert told({"r": ["gpu-0"]}, given) == []
