@@ -22,6 +22,7 @@ def sources(*roots):
     ]
 
 
+@pytest.mark.parametrize("word", ["nvidia", "gpu", "mig", "nvml"])
 def test_the_core_knows_devices_and_no_vendor(word):
     """Docstrings may give examples; code and comments may not. Front ends read what users write."""
     found = []
