@@ -78,14 +78,7 @@ def read_present(options: Namespace) -> AllocationInput:
     others = tuple(one for one in everything if one.content.get("kind") in MAKES_PODS)
     documents = tuple(one for one in everything if one.content.get("kind") not in MAKES_PODS)
     objects = read_objects(documents)
-    problems = objects.problems()
-    if problems:  # the core would only leave these entries out
-        raise BadInput("\n".join(problems))
-    try:
-        cluster = objects.cluster()
-    except InvalidDocument as error:
-        raise BadInput(str(error)) from error
-    _tell_left_out(cluster.pools)
+    cluster = read_cluster(objects)
     nodes = nodes_of(options.node_name, objects, cluster.pools)
     return AllocationInput(objects, cluster, ClusterState.of(cluster), nodes, documents, others)
 
@@ -96,11 +89,29 @@ def _may_be_marked(document: Document) -> bool:
     return kind == "Node" or (kind == "ResourceClaim" and "annotations" in metadata)
 
 
-def _tell_left_out(pools: Iterable[Pool]) -> None:
-    """Name the devices without a source; the missing part may be in a slice that was not given."""
-    for pool in pools:
+def read_cluster(objects: Objects) -> Cluster:
+    """Return the cluster of what was read, and report each device and mixin that is left out.
+
+    One entry that breaks a rule, or lacks a part that may be in a slice that was not given, is unusable
+    alone, as in a cluster.
+    Raises: BadInput for a slice that cannot be used as a whole, or a pod with a bad annotation.
+    """
+    refused = [one.problem for one in objects.composite_slices if one.problem]
+    if refused:
+        raise BadInput("\n".join(refused))
+    try:
+        cluster = objects.cluster()
+    except InvalidDocument as error:
+        raise BadInput(str(error)) from error
+    reasons = set()
+    for pool in cluster.pools:
         for name, rejected in pool.rejected.items():
             complain(f"pool {pool.id}: {name} is left out: {rejected.reason}")
+            reasons.add(rejected.reason)
+    for problem in objects.problems():
+        if problem not in reasons:  # a mixin that no device includes, or a pool of another dialect is used
+            complain(f"left out: {problem}")
+    return cluster
 
 
 def warn_of_kube_scheduler(asked: AllocationInput, allocation: Allocation) -> None:

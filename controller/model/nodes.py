@@ -28,6 +28,7 @@ class ClusterNode:
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
+    declared_features: frozenset[str] = frozenset()
     taints: tuple[NodeTaint, ...] = ()
     room: Amounts = field(default_factory=Amounts)
     table: NodeTable = field(default_factory=NodeTable)
@@ -41,12 +42,13 @@ class ClusterNode:
     @property
     def core(self) -> Node:
         """Return the node as the core knows it."""
-        return Node(self.name, self.labels)
+        return Node(self.name, self.labels, self.declared_features)
 
 
 def read_node(document: Mapping[str, Any]) -> ClusterNode:
     """Return a node."""
     metadata, spec = document["metadata"], document.get("spec") or {}
+    status = document.get("status") or {}
     taints = [
         NodeTaint(
             name(one["key"], "spec.taints[].key"),
@@ -66,8 +68,9 @@ def read_node(document: Mapping[str, Any]) -> ClusterNode:
     return ClusterNode(
         name=metadata["name"],
         labels=metadata.get("labels") or {},
+        declared_features=frozenset(status.get("declaredFeatures") or ()),
         taints=tuple(taints),
-        room=read_amounts((document.get("status") or {}).get("allocatable")),
+        room=read_amounts(status.get("allocatable")),
         table=table,
         problem=problem,
     )

@@ -44,18 +44,45 @@ class SelectorError(CoreError):
     """A CEL expression that does not compile, or fails on a device.
 
     Shape: ``reason`` is the message of the compiler or the evaluator; ``device`` is the device that the
-           expression fails on, None for a compile error; ``place`` is the object and field that contain the
-           expression, empty where that is not known.
+           expression fails on, None for a compile error, and ``pool`` its pool; ``place`` is the object and
+           field that contain the expression. Both are empty where they are not known.
     """
 
-    def __init__(self, expression: str, reason: str, device: str | None = None, place: str = "") -> None:
+    def __init__(
+        self, expression: str, reason: str, device: str | None = None, place: str = "", pool: str = ""
+    ) -> None:
         self.expression = expression
         self.reason = reason
         self.device = device
         self.place = place
-        failure = f"fails on device {device}" if device else "does not compile"
-        name = f"{place}: {shown(expression)}:" if place else f"selector {shown(expression)}"
-        super().__init__(f"{name} {failure}: {reason}")
+        self.pool = pool
+        super().__init__(self._text())
+
+    def at(self, place: str) -> SelectorError:
+        """Return the same error with the place that contains the expression."""
+        return type(self)(self.expression, self.reason, self.device, place, self.pool)
+
+    def _text(self) -> str:
+        failure = f"fails on {self._device}" if self.device else "does not compile"
+        text = shown(self.expression)
+        name = f"{self.place}: {text}:" if self.place else f"selector {text}"
+        return f"{name} {failure}: {self.reason}"
+
+    @property
+    def _device(self) -> str:
+        return f"device {self.device} of pool {self.pool}" if self.pool else f"device {self.device}"
+
+
+class AmountError(SelectorError):
+    """An amount in a claim that is not understood for a device: it cannot be rounded, or is there twice.
+
+    It ends an attempt as a failing selector does: Kubernetes tries no other device.
+    Shape: ``expression`` is the name of the capacity and the amount, as in ``memory=9Gi``.
+    """
+
+    def _text(self) -> str:
+        name = f"{self.place}: " if self.place else "capacity request "
+        return f"{name}{self.expression}: fails for {self._device}: {self.reason}"
 
 
 class CannotProject(CoreError):

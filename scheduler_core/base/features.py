@@ -30,6 +30,9 @@ class Features:
     DRAConsumableCapacity: bool = True
     DRAListTypeAttributes: bool = True
     DRADeviceCompatibilityGroups: bool = True
+    DRAFractionalCapacityRange: bool = True
+    DRAOptionalNodeOperations: bool = True
+    DRADerivedAttributes: bool = True
     groups: Groups = "kep-4815"
 
     @classmethod

@@ -36,6 +36,7 @@ CONFIGS: Final = 32
 RESULTS: Final = 32
 EXPRESSION_LENGTH: Final = 10 * 1024
 TOLERATIONS: Final = 16
+DERIVED_ATTRIBUTES: Final = 32
 TAINTS: Final = 16
 # v1: the parameters of an opaque configuration, in bytes
 OPAQUE_LENGTH: Final = 10 * 1024

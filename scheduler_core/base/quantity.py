@@ -140,6 +140,8 @@ def _decimal_text(nano: int, family: str) -> str:
         if nano % 10 ** (power + 9) == 0:
             amount = nano // 10 ** (power + 9)
             if family == "e" and power > 0:
+                while amount % 1000 == 0:
+                    amount, power = amount // 1000, power + 3  # noqa: PLW2901 - there is no suffix beyond E
                 return f"{amount}e{power}"
             return f"{amount}{suffix}"
     raise AssertionError("every amount is a whole number of nanos")

@@ -20,7 +20,12 @@ _LOOSE: Final = re.compile(
     r"(?:\+(?P<build>[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?",
     re.ASCII,
 )
-RULE: Final = "must be a version such as 12.6, 560.35.03 or 1.2.3-rc.1, of at most 64 characters"
+_NUMBERS: Final = 10**18
+"""Numbers have at most 18 digits, so that they are integers of 64 bits. Source: API server 1.38."""
+RULE: Final = (
+    "must be a version such as 12.6, 560.35.03 or 1.2.3-rc.1, of at most 64 characters, "
+    "with at most 18 digits in a number"
+)
 _Identifier = tuple[int, int, str]
 _Key = tuple[int, int, int, int, tuple[_Identifier, ...]]
 
@@ -44,6 +49,8 @@ class Version:
             raise ValueError(f"{text!r} {RULE}")
         major, minor, patch = ([int(part) for part in match["core"].split(".")] + [0, 0])[:3]
         pre = tuple(_identifier(part) for part in match["pre"].split(".")) if match["pre"] else ()
+        if any(number >= _NUMBERS for _, number, _ in pre):
+            raise ValueError(f"{text!r} {RULE}")
         return cls(text, (major, minor, patch, 0 if pre else 1, pre))
 
     @property

@@ -16,8 +16,8 @@ from scheduler_core.base.features import ALL, Features
 from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.books.ledger import Ledger
 from scheduler_core.books.usage import Share
+from scheduler_core.model.consumption import consumed
 from scheduler_core.model.device import Device, DeviceName
-from scheduler_core.model.policy import consumed
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.sentences import obstacle_text
 from scheduler_core.rules.selectors import compile_selector, view

@@ -13,8 +13,8 @@ from scheduler_core.cel.values import TYPE_NAMES, Domains
 class DeviceView:
     """A device, prepared once for any number of evaluations. A view equals itself only.
 
-    Shape: ``attributes`` and ``capacity`` are maps of domain to identifier to value; ``name`` is for
-           messages only, no expression sees it.
+    Shape: ``attributes`` and ``capacity`` are maps of domain to identifier to value; ``name`` and
+           ``pool`` are for messages only, no expression sees them.
     """
 
     driver: str
@@ -22,6 +22,7 @@ class DeviceView:
     capacity: Domains = field(default_factory=Domains)
     allow_multiple_allocations: bool = False
     name: str = ""
+    pool: str = ""
 
     def field(self, name: str) -> Any:
         """Return the value of ``device.<name>``; the checker refuses any other name."""

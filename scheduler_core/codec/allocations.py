@@ -35,6 +35,7 @@ def device_result(result: AllocatedDevice) -> dict[str, Any]:
         "bindingConditions": list(result.binding.conditions),
         "bindingFailureConditions": list(result.binding.failure_conditions),
         "shareID": result.share_id,
+        "skipNodeOperations": list(result.skipped_operations),
         "consumedCapacity": {name: str(amount) for name, amount in result.consumed.items()},
     }
     return place_result(result) | {key: value for key, value in optional.items() if value}

@@ -14,6 +14,7 @@ from typing import Any, Final
 from scheduler_core.base import limits
 from scheduler_core.base.errors import InvalidClaim, InvalidClass
 from scheduler_core.codec.amounts import read_amount
+from scheduler_core.codec.attributes import read_keys
 from scheduler_core.codec.fields import Fields, subject_of
 from scheduler_core.model.claim import (
     AllocatedClaim,
@@ -28,6 +29,7 @@ from scheduler_core.model.claim import (
     MatchAttribute,
     OpaqueConfig,
     Request,
+    is_among,
 )
 from scheduler_core.model.device import DeviceId, DeviceName, QualifiedName
 from scheduler_core.model.names import (
@@ -44,7 +46,6 @@ from scheduler_core.model.taints import Effect, Toleration
 _POD_CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
 _WITH_EXACTLY: Final = ("resource.k8s.io/v1", "resource.k8s.io/v1beta2")
 _FLAT: Final = "resource.k8s.io/v1beta1"
-_NOT_YET: Final = "derivedAttributes"
 _REQUEST_FIELDS: Final = (
     "name",
     "deviceClassName",
@@ -54,7 +55,7 @@ _REQUEST_FIELDS: Final = (
     "adminAccess",
     "tolerations",
     "capacity",
-    _NOT_YET,
+    "derivedAttributes",
 )
 
 
@@ -71,11 +72,13 @@ def decode_claim(obj: Mapping[str, Any]) -> Claim:
     version = obj.get("apiVersion")
     requests = tuple(_request(fields, version) for fields in devices.children("requests", limits.REQUESTS))
     _unique((request.name for request in requests), devices, "requests")
+    constraints = tuple(_constraints(devices, requests))
+    _check_derived(requests, constraints, devices)
     return Claim(
         ref=_ref(metadata),
         uid=ClaimUid(metadata.text("uid")) if metadata.has("uid") else None,
         requests=requests,
-        constraints=tuple(_constraints(devices, requests)),
+        constraints=constraints,
         configs=tuple(_config(fields) for fields in devices.children("config", limits.CONFIGS)),
     )
 
@@ -142,6 +145,7 @@ def _result(fields: Fields) -> AllocatedDevice:
         admin_access=fields.flag("adminAccess", False),
         share_id=fields.text("shareID") if fields.has("shareID") else None,
         consumed={key: read_amount(consumed, key) for key in consumed.values},
+        skipped_operations=fields.texts("skipNodeOperations"),
     )
 
 
@@ -172,8 +176,6 @@ def _request(fields: Fields, version: object) -> Request:
 
 def _device_request(fields: Fields, name: str) -> DeviceRequest:
     fields.only(*_REQUEST_FIELDS)
-    if fields.values.get(_NOT_YET):
-        raise fields.refuse(_NOT_YET, "is not supported by this version; leave it out")
     capacity = fields.optional("capacity")
     capacity.only("requests")
     amounts = capacity.optional("requests")
@@ -184,8 +186,36 @@ def _device_request(fields: Fields, name: str) -> DeviceRequest:
         count=_count(fields),
         admin_access=fields.flag("adminAccess", False),
         tolerations=tuple(_toleration(child) for child in fields.children("tolerations", limits.TOLERATIONS)),
-        capacity={key: read_amount(amounts, key) for key in amounts.values},
+        capacity={key: read_amount(amounts, key) for key in read_keys(amounts, "").values()},
+        derived=tuple(_derived(fields)),
     )
+
+
+def _derived(fields: Fields) -> Iterator[tuple[QualifiedName, str]]:
+    seen: set[str] = set()
+    for child in fields.children("derivedAttributes", limits.DERIVED_ATTRIBUTES):
+        child.only("name", "expression")
+        name = child.text("name", rule=_qualified)
+        if name in seen:
+            raise child.refuse("name", "is listed twice: names must be unique", name)
+        seen.add(name)
+        yield QualifiedName(name), child.text("expression", rule=_expression)
+
+
+def _check_derived(
+    requests: tuple[Request, ...], constraints: tuple[Constraint, ...], devices: Fields
+) -> None:
+    """Refuse a derived attribute that no constraint of its request compares, as the API server does."""
+    for option in (one for request in requests for one in request.alternatives):
+        for name, _ in option.derived:
+            if not any(
+                isinstance(one, MatchAttribute | DistinctAttribute)
+                and one.attribute == name
+                and is_among(option.name, one.requests)
+                for one in constraints
+            ):
+                rule = f"request {option.name} derives it, and no constraint of the request compares it"
+                raise devices.refuse("requests", rule, name)
 
 
 def _count(fields: Fields) -> int | None:

@@ -60,7 +60,7 @@ def is_composite_slice(content: Mapping[str, Any]) -> bool:
 
 
 def decode_node(obj: Mapping[str, Any]) -> Node:
-    """Read the name and the labels of a Node. Raises: InvalidNodeObject."""
+    """Read the name, the labels and the declared features of a Node. Raises: InvalidNodeObject."""
     metadata = obj.get("metadata")
     name = metadata.get("name") if isinstance(metadata, Mapping) else None
     labels = (metadata.get("labels") if isinstance(metadata, Mapping) else None) or {}
@@ -68,4 +68,6 @@ def decode_node(obj: Mapping[str, Any]) -> Node:
         raise InvalidNodeObject("Node", "metadata.name", name, "must be a string")
     if not isinstance(labels, Mapping) or not all(isinstance(value, str) for value in labels.values()):
         raise InvalidNodeObject(f"Node {name}", "metadata.labels", labels, "must map strings to strings")
-    return Node(name, labels)
+    status = obj.get("status")
+    declared = status.get("declaredFeatures") if isinstance(status, Mapping) else None
+    return Node(name, labels, frozenset(declared) if isinstance(declared, list) else frozenset())

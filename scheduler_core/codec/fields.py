@@ -108,10 +108,12 @@ class Fields:
         return tuple(values)
 
     def quantity(self, key: str) -> Quantity:
-        """Return a quantity. Whole numbers may be unquoted, as people write YAML."""
+        """Return a quantity. Numbers may be unquoted, as people write YAML and API servers read it."""
         value = self.values.get(key)
         if isinstance(value, int) and not isinstance(value, bool):
             return Quantity.of(value)
+        if isinstance(value, float):  # the API server parses the number's shortest text, too
+            value = repr(value)
         if not isinstance(value, str):
             raise self.refuse(key, "must be a quantity such as '4864Mi' or '1'", value)
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, Final
 
 from scheduler_core.base import limits
@@ -25,7 +25,6 @@ from scheduler_core.model.pool import PartitionableSlices, Pool, PoolId, Rejecte
 API_VERSION: Final = "resource.k8s.io/v1"
 _names: Final[Decoded[DeviceName]] = Decoded(1 << 14)
 _NO_COUNTERS: Final[Set[str]] = frozenset()
-_IGNORED: Final = ("partitionTypeAttribute", "skipNodeOperations")  # nothing an allocation reads
 _SPEC: Final = (
     "driver",
     "pool",
@@ -33,7 +32,8 @@ _SPEC: Final = (
     "perDeviceNodeSelection",
     "devices",
     "sharedCounters",
-    *_IGNORED,
+    "skipNodeOperations",
+    "partitionTypeAttribute",  # nothing an allocation reads
 )
 
 
@@ -95,6 +95,9 @@ def _slice(pool: Pool, content: Cut, index: int, count: int, shared: NodeSelecti
         spec["devices"] = [
             write_device(device, driver, with_nodes=shared is None) for device in content.devices
         ]
+    skipped = {device.skipped_operations for device in content.devices}
+    if len(skipped) == 1 and (operations := skipped.pop()):
+        spec["skipNodeOperations"] = list(operations)
     name = f"{pool.id.name}-{driver}-{index:02d}".replace("/", "-")
     return {"apiVersion": API_VERSION, "kind": "ResourceSlice", "metadata": {"name": name}, "spec": spec}
 
@@ -116,6 +119,9 @@ def decode_slice(obj: Mapping[str, Any], parse: Parse | None = None) -> V1Slice:
             "", "must have exactly one of nodeName, nodeSelector, allNodes, perDeviceNodeSelection"
         )
     devices, broken = _devices(spec, driver, nodes, parse)
+    skipped = spec.texts("skipNodeOperations")
+    if skipped:
+        devices = [replace(device, skipped_operations=skipped) for device in devices]
     return V1Slice(
         name=top.optional("metadata").text("name", ""),
         pool=PoolId(driver, pool.text("name", rule=lambda text: None if is_pool(text) else POOL_RULE)),
@@ -228,6 +234,7 @@ def _generation(slices: list[V1Slice], older: Pool | None) -> Pool:
         older=older,
         partitionable=_partitionable(current),
         full_names=frozenset().union(*(one.full_names for one in current)),
+        skips_operations=any([one.devices and one.devices[0].skipped_operations for one in current]),
     )
 
 

@@ -68,6 +68,10 @@ class CompiledClaim:
         self._slots: dict[ComponentTemplate, tuple[int, ...]] = {}
         self._matched_by_values: dict[tuple[ComponentTemplate, tuple[object, ...]], MatchedPositions] = {}
 
+    def is_in_tables(self, node_view: NodeView) -> bool:
+        """Whether tables have all that the claim compares; if not, the plain search answers."""
+        return node_view.is_compiled and not self.signature.derives
+
     def coverage(self, node_view: NodeView) -> Coverage:
         """Return the plan for a node, or why the tables do not cover the claim there."""
         known = self._gaps.get(node_view)
@@ -103,7 +107,7 @@ class CompiledClaim:
 
         None where answers depend on more than that.
         """
-        is_plain = node_view.is_compiled and not node_view.is_sealed and not node_view.judges
+        is_plain = self.is_in_tables(node_view) and not node_view.is_sealed and not node_view.judges
         signature = self._signature_on(node_view) if is_plain else None
         if signature is None:
             return None
@@ -179,7 +183,7 @@ class CompiledClaim:
     def _planned(self, node_view: NodeView) -> Coverage:
         matched = self._matched_on(node_view)
         if any(any(one.failed) for one in matched):
-            return Uncovered("a selector fails on some device")
+            return Uncovered("a selector or an amount fails on some device")
         if self._meets_shareable(node_view, matched):
             return Uncovered("a request matches shareable devices")
         values = [self._values(node_view, rule) for rule in self.signature.rules]
@@ -256,6 +260,8 @@ class CompiledClaim:
     def _masks(self, wanted: Filter, component: Component) -> tuple[int, int, int]:
         structure_class = component.template.structure_class
         chosen, failed = self._selector_cache.masks(wanted.selectors, component)
+        if wanted.capacity and (structure_class.is_shared or len(wanted.capacity) > 1):
+            failed |= chosen & structure_class.with_amount_errors(wanted.capacity)
         if wanted.capacity or structure_class.is_shared:
             chosen &= structure_class.with_capacity(wanted.capacity)
         barred = chosen & structure_class.barred(wanted.tolerations) if wanted.tolerations is not None else 0

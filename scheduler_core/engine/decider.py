@@ -2,7 +2,8 @@
 
 Where the tables cover the claim, they answer, and the policy chooses. Where they do not, the backtracking
 search returns the first answer in listed order. The plain search answers only for nodes that have a pool
-which is not in tables. A solver that reaches the bound returns ``Undecided``.
+which is not in tables, and for claims with derived attributes. A solver that reaches the bound returns
+``Undecided``.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ class AnsweredBy:
 
 
 _TABLES: Final = AnsweredBy(Solver.TABLES)
-_PLAIN: Final = AnsweredBy(Solver.PLAIN, "a pool of the node is between two generations")
+_PLAIN: Final = AnsweredBy(Solver.PLAIN, "a pool of the node is not in tables")
+_DERIVED: Final = AnsweredBy(Solver.PLAIN, "constraints compare derived attributes")
 Fits = tuple[bool | Undecided, bool]
 """Whether claims fit, and whether that may be remembered until something changes on the node."""
 
@@ -97,7 +99,7 @@ class Decider:
         plan = compiled.plans.get(node_view)
         try:
             if plan is None:
-                if not node_view.is_compiled:
+                if not compiled.is_in_tables(node_view):
                     return self._plain(claims, node_view)
                 coverage = compiled.coverage(node_view)
                 if isinstance(coverage, Uncovered):
@@ -122,7 +124,7 @@ class Decider:
         self, claims: Sequence[Claim], compiled: CompiledClaim, node_view: NodeView, pins: Pins
     ) -> Solution | Allocation | Undecided | None:
         """Return the first answer that gives some requests chosen devices. Raises: as ``decide``."""
-        if not node_view.is_compiled:
+        if not compiled.is_in_tables(node_view):
             return self._plain_pinned(claims, node_view, pins)
         self._effort.most = self._effort.steps + DECISION
         self.answered_by = AnsweredBy(Solver.BACKTRACKING, "requests are limited to chosen devices")
@@ -137,7 +139,7 @@ class Decider:
 
     def fits(self, claims: Sequence[Claim], compiled: CompiledClaim, node_view: NodeView) -> Fits:
         """Whether claims fit on a node. Raises: as ``decide``."""
-        if not node_view.is_compiled:
+        if not compiled.is_in_tables(node_view):
             found = self._plain(claims, node_view)
             return found if isinstance(found, Undecided) else found is not None, False
         self._effort.most = self._effort.steps + DECISION
@@ -180,7 +182,7 @@ class Decider:
             raise self._located(error, claims) from None
 
     def _plain(self, claims: Sequence[Claim], node_view: NodeView) -> Allocation | Undecided | None:
-        self.answered_by = _PLAIN
+        self.answered_by = _PLAIN if not node_view.is_compiled else _DERIVED
         from scheduler_core.explain.allocate import allocate  # such pools are rare
 
         found = allocate(claims, self._cluster_of(node_view.node), node_view.node)
@@ -189,7 +191,7 @@ class Decider:
     def _plain_pinned(
         self, claims: Sequence[Claim], node_view: NodeView, pins: Pins
     ) -> Allocation | Undecided | None:
-        self.answered_by = _PLAIN
+        self.answered_by = _PLAIN if not node_view.is_compiled else _DERIVED
         node = node_view.node
         cluster = self._cluster_of(node)
         seen = replace(cluster, pools=cluster.pools_seen_from(node))

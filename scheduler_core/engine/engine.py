@@ -118,11 +118,12 @@ class Engine:
         Shape: with ``reasons`` the devices that are not free say why.
         """
         node_view = self._node_views.node_view(node)
-        if reasons or not node_view.is_compiled:
+        compiled = self._compiled_claims.of(claims)
+        if reasons or not compiled.is_in_tables(node_view):
             seen = self._published.seen_from(node, self._node_views.concerned(node))
             problem = problem_of(claims, self.state.with_pools(seen.pools), node, seen.offers)
             return from_problem(problem, seen.pools)
-        space = self._compiled_claims.of(claims).search(node_view).space
+        space = compiled.search(node_view).space
         return from_tables(space, node_view, self._decider.free(space, node_view))
 
     def allocate_somewhere(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Final
 
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.quick_dataclass import dataclass
@@ -21,7 +22,7 @@ from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.funnel import Funnel, Stage, StageKind, ValuesPresent
 from scheduler_core.model.names import qualified
 from scheduler_core.model.nodes import Node
-from scheduler_core.model.obstacles import ScopeReserved, TaintNotTolerated
+from scheduler_core.model.obstacles import KubeletCannotSkip, ScopeReserved, TaintNotTolerated
 from scheduler_core.model.sentences import constraint_text
 from scheduler_core.rules.selectors import Selector, compile_selector
 from scheduler_core.search.candidates import Candidate, Offer, offers, select
@@ -194,7 +195,7 @@ def _capacity_stage(option: DeviceRequest, before: Sequence[Offer], least: int) 
 def _available(alternative: SearchAlternative, replay: Replay, possible: Possible) -> Iterator[Stage]:
     """Yield the stages from the devices that match to the free ones."""
     left: Sequence[Candidate] = alternative.candidates
-    for kind, obstacle in ((StageKind.TAINTS, TaintNotTolerated), (StageKind.RESERVED, ScopeReserved)):
+    for kind, obstacle in _OBSTACLES:
         gone = [one.obstacle for one in left if isinstance(one.obstacle, obstacle)]
         if gone:
             left = [one for one in left if not isinstance(one.obstacle, obstacle)]
@@ -210,11 +211,20 @@ def _available(alternative: SearchAlternative, replay: Replay, possible: Possibl
     yield Stage(kind=StageKind.FREE, left=free)
 
 
+_OBSTACLES: Final = (
+    (StageKind.KUBELET, KubeletCannotSkip),
+    (StageKind.TAINTS, TaintNotTolerated),
+    (StageKind.RESERVED, ScopeReserved),
+)
+
+
 def _marked(obstacle: object) -> str:
     match obstacle:
         case TaintNotTolerated(taint=taint):
             return f"{taint.key}={taint.value}:{taint.effect}"
         case ScopeReserved(scope=scope, value=value):
             return f"{scope} {value}"
+        case KubeletCannotSkip(why=why):
+            return why
         case _:
             raise AssertionError(obstacle)

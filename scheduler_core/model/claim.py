@@ -32,7 +32,8 @@ class DeviceRequest:
     Shape: ``name`` is ``request`` or ``request/alternative``, as in allocation results; ``count`` is at least
            1, None for all matching devices of the node; ``selectors`` are CEL texts that must all be true;
            ``capacity`` has the least amounts, keys as written (a key without a domain belongs to the
-           device's driver).
+           device's driver); ``derived`` are attributes that the constraints of the claim compare in place of
+           a device's own, each with the CEL text that computes it (KEP-6080).
     """
 
     name: str
@@ -42,6 +43,7 @@ class DeviceRequest:
     admin_access: bool = False
     tolerations: tuple[Toleration, ...] = ()
     capacity: Mapping[str, Quantity] = field(default_factory=dict)
+    derived: tuple[tuple[QualifiedName, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +191,8 @@ class DeviceClass:
 class AllocatedDevice:
     """One entry of ``status.allocation.devices.results``.
 
-    Shape: ``share_id`` and ``consumed`` (keys as written) are set for shareable devices only.
+    Shape: ``share_id`` and ``consumed`` (keys as written) are set for shareable devices only;
+           ``skipped_operations`` are the calls that the kubelet need not make for the device.
     """
 
     request: str
@@ -199,6 +202,7 @@ class AllocatedDevice:
     consumed: Mapping[str, Quantity] = field(default_factory=dict)
     tolerations: tuple[Toleration, ...] = ()
     binding: Binding = field(default_factory=Binding)
+    skipped_operations: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

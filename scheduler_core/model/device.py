@@ -63,7 +63,8 @@ class Device:
            that draws from a source is active once, as long as it has an active user (S5). ``parents`` is
            empty in the v1 dialect. A device with ``is_shareable`` serves many claims, each with a share of
            its capacity under ``policies``; its draws are charged once. ``only_with`` is a CEL expression
-           that every other device in use of the pool must meet.
+           that every other device in use of the pool must meet. ``skipped_operations`` are the calls of
+           the kubelet that the device does without (KEP-5945).
     Source: KEP-4815 in its first form; docs/semantics.md, rules S1 to S8.
     """
 
@@ -78,6 +79,7 @@ class Device:
     is_shareable: bool = False
     policies: Mapping[QualifiedName, RequestPolicy] = field(default_factory=dict)
     only_with: str | None = None
+    skipped_operations: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

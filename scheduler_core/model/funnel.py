@@ -19,6 +19,7 @@ class StageKind(StrEnum):
     CLASS = "class"
     SELECTOR = "selector"
     CAPACITY = "capacity"
+    KUBELET = "kubelet"
     TAINTS = "taints"
     RESERVED = "reserved"
     CONSTRAINT = "constraint"
@@ -64,8 +65,8 @@ class Funnel:
     """The stages of one alternative of a request on one node, from all devices to the free ones.
 
     Shape: ``needed`` is None where the request wants all matching devices; ``stages`` begin with ``known``
-           and end with ``free``; stages about taints, reserved scopes and constraints are left out where
-           they ask nothing.
+           and end with ``free``; stages about the kubelet, taints, reserved scopes and constraints are left
+           out where they ask nothing.
     """
 
     claim: ClaimRef

@@ -78,10 +78,11 @@ NOWHERE: Final = Matching(
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node: its name and labels."""
+    """A node: its name, its labels, and the features that its kubelet declares."""
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
+    declared_features: frozenset[str] = frozenset()
 
 
 def of_devices(selections: Iterable[NodeSelection]) -> SliceSelection:

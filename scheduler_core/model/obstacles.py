@@ -124,6 +124,13 @@ class ScopeReserved:
 
 
 @dataclass(frozen=True, slots=True)
+class KubeletCannotSkip:
+    """The device does without calls of the kubelet that are made anyway. Shape: ``why`` names the gate."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class SelectorFails:
     """A selector ends in an error on the device."""
 
@@ -155,7 +162,7 @@ LedgerObstacle = (
 )
 """What the ledger of a pool finds: it depends on the devices in use only."""
 
-RequestObstacle = TaintNotTolerated | ScopeReserved
+RequestObstacle = TaintNotTolerated | ScopeReserved | KubeletCannotSkip
 """What keeps a device from one request, whatever is in use of its pool."""
 
 Obstacle = LedgerObstacle | RequestObstacle | SelectorFails | ConstraintRefuses | OthersDoNotFit

@@ -58,7 +58,7 @@ class Pool:
            ``older`` is the generation before, which may still count on nodes that the newer one has no slice
            for; ``partitionable`` is what the pool loses without ``DRAPartitionableDevices``, None for
            nothing; ``full_names`` are the capacities that v1 slices write with the driver's own domain,
-           which tables do not keep.
+           which tables do not keep; ``skips_operations`` whether devices do without calls of the kubelet.
     """
 
     id: PoolId
@@ -72,14 +72,18 @@ class Pool:
     older: Pool | None = None
     partitionable: PartitionableSlices | None = None
     full_names: frozenset[QualifiedName] = frozenset()
+    skips_operations: bool = False
 
     def with_features(self, features: Features) -> Pool:
         """Return the pool without the slices that an allocator ignores under these features.
 
-        The pool stays complete: an ignored slice counts as present. A pool whose slices are all ignored
-        selects no node.
+        The pool stays complete without ``DRAPartitionableDevices``: an ignored slice counts as present. A
+        pool whose slices are all ignored selects no node.
         """
         older = self.older.with_features(features) if self.older is not None else None
+        if not features.DRADeviceCompatibilityGroups and self.is_complete and self._has_groups:
+            # kube-scheduler without the gate ignores slices with groups: their pool is incomplete to it.
+            return replace(self, older=older, is_complete=False).with_features(features)
         ignored = self.partitionable if not features.DRAPartitionableDevices else None
         if ignored is None:
             return self if older is self.older else replace(self, older=older)
@@ -92,6 +96,10 @@ class Pool:
             older=older,
             partitionable=None,
         )
+
+    @property
+    def _has_groups(self) -> bool:
+        return any(draw.groups for device in self.devices for draw in device.draws)
 
     def is_seen_from(self, node: Node) -> bool:
         """Whether some slice of the pool selects the node."""

@@ -19,6 +19,7 @@ from scheduler_core.model.obstacles import (
     Held,
     InUse,
     InvalidDevice,
+    KubeletCannotSkip,
     Missing,
     NoCommonGroup,
     Obstacle,
@@ -53,6 +54,8 @@ def obstacle_text(obstacle: Obstacle, device: str = "it") -> str:
             return f"taint {taint.key}={taint.value}:{taint.effect} is not tolerated"
         case ScopeReserved(scope=scope, value=value, by=by):
             return f"{by} holds {scope} {value} exclusively"
+        case KubeletCannotSkip(why=why):
+            return why
         case SelectorFails(error=error):
             return error
         case ConstraintRefuses(constraint=constraint):

@@ -12,26 +12,41 @@ from typing import Any, Final
 
 from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.quantity import Quantity
+from scheduler_core.base.version import Version
 from scheduler_core.cel.driver import DriverRead, driver_reads, with_driver
 from scheduler_core.cel.errors import CompileError, EvaluationError, WorkExceeded
 from scheduler_core.cel.evaluate.compiler import compile_tree
 from scheduler_core.cel.evaluate.steps import COST_LIMIT, Slots
 from scheduler_core.cel.parse.frontend import check
 from scheduler_core.cel.parse.reads import Read, compared, demanded, reads_of
-from scheduler_core.cel.tree import BOOL, DYN, FREE, Call, CelType, Literal, Node, children
+from scheduler_core.cel.tree import BOOL, DYN, FREE, INT, STRING, Call, CelType, Literal, Node, children
 from scheduler_core.cel.values import Domains, Option, type_name
 from scheduler_core.cel.view import DeviceView
 from scheduler_core.cel.work import Work
 from scheduler_core.model.device import AttributeValue, Device, DeviceName, QualifiedName
 from scheduler_core.model.names import domain_and_identifier
 
-__all__ = ["DeviceView", "Expression", "Selector", "compile_selector", "part_view", "view", "written_for"]
+__all__ = [
+    "DeviceView",
+    "Expression",
+    "Selector",
+    "compile_derived",
+    "compile_selector",
+    "part_view",
+    "view",
+    "written_for",
+]
 
 
-def view(driver: str, device: Device) -> DeviceView:
-    """Return the view of a device that expressions are evaluated on."""
-    return part_view(
-        driver, device.name, device.attributes, device.capacity, is_shareable=device.is_shareable
+def view(driver: str, device: Device, pool: str = "") -> DeviceView:
+    """Return the view of a device that expressions are evaluated on. ``pool`` is for messages only."""
+    return DeviceView(
+        driver,
+        _by_domain(device.attributes),
+        _by_domain(device.capacity),
+        device.is_shareable,
+        device.name,
+        pool,
     )
 
 
@@ -114,7 +129,7 @@ class Expression:
         try:
             return self._code(view, self._slots())
         except (EvaluationError, WorkExceeded) as error:
-            raise SelectorError(self.text, str(error), view.name) from None
+            raise SelectorError(self.text, str(error), view.name, pool=view.pool) from None
 
     def _slots(self) -> Slots:
         """Return the slots of a new evaluation: the work that is left, if any counts, and the variables."""
@@ -171,15 +186,43 @@ class Selector(Expression):
         try:  # not by way of value(): a call more is a tenth of the time of most selectors
             answer = self._code(view, self._slots() if self._has_slots else _NO_SLOTS)
         except (EvaluationError, WorkExceeded) as error:
-            raise SelectorError(self.text, str(error), view.name) from None
+            raise SelectorError(self.text, str(error), view.name, pool=view.pool) from None
         if isinstance(answer, Option):
             answer = answer.value
         if answer is True or answer is False:
             return answer
         reason = f"result of type {type_name(answer)} could not be converted to bool"
-        raise SelectorError(self.text, reason, view.name)
+        raise SelectorError(self.text, reason, view.name, pool=view.pool)
 
 
+class DerivedAttribute(Expression):
+    """An expression whose value stands for an attribute of a device (KEP-6080)."""
+
+    __slots__ = ()
+
+    def _check_type(self, type_: CelType) -> None:
+        scalar = type_.parameters[0] if type_.name == "list" and type_.parameters else type_
+        if scalar not in _OF_ATTRIBUTES:
+            kinds = "string, integer, boolean, semver"
+            raise CompileError(f"must evaluate to a scalar ({kinds}) or a list of scalars, not {type_}")
+
+    def of(self, view: DeviceView) -> AttributeValue | None:
+        """Return the attribute of a device; None for an empty list, which is no value.
+
+        Raises: SelectorError where the expression fails on it, or has a value that no attribute has.
+        """
+        value = self.value(view)
+        values = value if isinstance(value, list) else [value]
+        kinds = {type(one) for one in values}
+        if len(kinds) > 1 or not kinds <= _KINDS:
+            found = " and ".join(sorted(map(type_name, values)))
+            reason = f"must evaluate to a scalar or a list of scalars of one type, not {found}"
+            raise SelectorError(self.text, reason, view.name, pool=view.pool)
+        return (tuple(values) or None) if isinstance(value, list) else value
+
+
+_KINDS: Final = {bool, int, str, Version}
+_OF_ATTRIBUTES: Final = (BOOL, INT, STRING, CelType("kubernetes.Semver"), DYN, FREE)
 _NO_SLOTS: Final[Slots] = []
 _NO_DEVICE: Final = DeviceView("", Domains(), Domains(), False, DeviceName(""))
 
@@ -191,16 +234,28 @@ def _below(node: Node) -> Iterator[Node]:
 
 
 @lru_cache(maxsize=1024)
+def compile_derived(text: str) -> DerivedAttribute:
+    """Compile an expression for an attribute, or return it as compiled before. Raises: as for a selector."""
+    derived = DerivedAttribute(text)
+    _admit(derived)
+    return derived
+
+
+@lru_cache(maxsize=1024)
 def compile_selector(text: str) -> Selector:
     """Compile an expression that an API server admits, or return it as compiled before.
 
     Raises: SelectorError saying what is wrong and where, or that the estimated cost is over the API's limit.
     """
     selector = Selector(text)
-    if not selector.is_admitted:
-        reason = f"its estimated cost of {selector.max_cost} exceeds the limit of {COST_LIMIT}"
-        raise SelectorError(text, reason)
+    _admit(selector)
     return selector
+
+
+def _admit(expression: Expression) -> None:
+    if not expression.is_admitted:
+        reason = f"its estimated cost of {expression.max_cost} exceeds the limit of {COST_LIMIT}"
+        raise SelectorError(expression.text, reason)
 
 
 def written_for(text: str, old: str, new: str) -> str | None:

@@ -73,6 +73,7 @@ def _result(
         consumed={bare(name, driver): amount for name, amount in (candidate.share or {}).items()},
         tolerations=option.tolerations,
         binding=device.binding,
+        skipped_operations=device.skipped_operations,
     )
 
 

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from scheduler_core.base.errors import InvalidClaim, SelectorError
+from scheduler_core.base.errors import AmountError, InvalidClaim, SelectorError
 from scheduler_core.base.features import ALL, Features
 from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.books.usage import Share
 from scheduler_core.model.claim import Claim, DeviceClass, DeviceRequest, Request
+from scheduler_core.model.consumption import BadAmount, resolved, share_of
 from scheduler_core.model.device import Device
-from scheduler_core.model.names import qualified
 from scheduler_core.model.nodes import Node, admits
 from scheduler_core.model.obstacles import RequestObstacle
-from scheduler_core.model.policy import consumed
 from scheduler_core.model.pool import Pool
 from scheduler_core.rules.selectors import DeviceView, Selector, compile_selector, view
 
@@ -54,7 +53,7 @@ def offers(pools: Sequence[Pool], node: Node, features: Features = ALL) -> tuple
     """
     ranked = sorted(enumerate(pools), key=lambda item: _waits(item[1], node))
     return tuple(
-        Offer(index, device, view(pool.id.driver, device))
+        Offer(index, device, view(pool.id.driver, device, str(pool.id)))
         for index, pool in ranked
         if pool.problem is None and pool.is_complete
         for device in pool.devices
@@ -68,10 +67,8 @@ def _waits(pool: Pool, node: Node) -> bool:
 
 def _is_enabled(device: Device, features: Features) -> bool:
     """Whether every feature is on that the device's fields need."""
-    groups = any(draw.groups for draw in device.draws)
     return (
         (features.DRAPartitionableDevices or not device.draws)
-        and (features.DRADeviceCompatibilityGroups or not groups)
         and (features.DRAConsumableCapacity or not device.is_shareable)
         and (features.binding or not device.binding.conditions)
     )
@@ -80,7 +77,7 @@ def _is_enabled(device: Device, features: Features) -> bool:
 def rejected_offers(pools: Sequence[Pool], node: Node) -> tuple[Offer, ...]:
     """Return the devices that break a rule and that the node would otherwise see."""
     return tuple(
-        Offer(index, rejected.device, view(pool.id.driver, rejected.device))
+        Offer(index, rejected.device, view(pool.id.driver, rejected.device, str(pool.id)))
         for index, pool in enumerate(pools)
         for rejected in pool.rejected.values()
         if admits(rejected.device.nodes, node)
@@ -111,6 +108,7 @@ def check_features(request: Request, claim: Claim, features: Features) -> None:
             "DRAPrioritizedList": option.name != request.name,
             "DRAAdminAccess": option.admin_access,
             "DRAConsumableCapacity": bool(option.capacity),
+            "DRADerivedAttributes": bool(option.derived),
         }
         for feature, is_needed in needed.items():
             if is_needed and not getattr(features, feature):
@@ -125,46 +123,50 @@ def located(
     for claim in claims:
         for request in claim.requests:
             for option in request.alternatives:
+                if isinstance(error, AmountError):
+                    if any(f"{key}={amount}" == error.expression for key, amount in option.capacity.items()):
+                        return error.at(f"ResourceClaim {claim.ref}: request {option.name} capacity.requests")
+                    continue
+                for name, text in option.derived:
+                    if text == error.expression:
+                        return error.at(f"ResourceClaim {claim.ref}: request {option.name} derived {name}")
                 if error.expression in option.selectors:
                     field = f"request {option.name} selectors[{option.selectors.index(error.expression)}]"
-                    return _at(error, f"ResourceClaim {claim.ref}: {field}.cel.expression")
+                    return error.at(f"ResourceClaim {claim.ref}: {field}.cel.expression")
                 held = classes[option.class_name].selectors if option.class_name in classes else ()
                 if error.expression in held:
                     field = f"spec.selectors[{held.index(error.expression)}]"
-                    return _at(error, f"DeviceClass {option.class_name}: {field}.cel.expression")
+                    return error.at(f"DeviceClass {option.class_name}: {field}.cel.expression")
     return error
 
 
-def _at(error: SelectorError, place: str) -> SelectorError:
-    return SelectorError(error.expression, error.reason, error.device, place)
-
-
 def select(
-    selectors: Sequence[Selector], request: DeviceRequest, seen: Sequence[Offer]
+    selectors: Sequence[Selector], request: DeviceRequest, seen: Sequence[Offer], features: Features = ALL
 ) -> Iterator[Candidate]:
-    """Yield the offers that are selected and large enough, and those on which a selector fails."""
+    """Yield the offers that are selected and large enough, and those on which something fails."""
     for offer in seen:
         try:
             if all(selector.matches(offer.view) for selector in selectors):
-                fits, share = _capacity(request, offer)
+                fits, share = _capacity(request, offer, fractions=features.DRAFractionalCapacityRange)
                 if fits:
                     yield Candidate(offer, share)
         except SelectorError as error:
             yield Candidate(offer, error=error)
 
 
-def _capacity(request: DeviceRequest, offer: Offer) -> tuple[bool, Share | None]:
-    """Return whether the device has what the request wants of it, and the share if it can be shared."""
-    device, driver = offer.device, offer.view.driver
-    wanted = {qualified(key, driver): amount for key, amount in request.capacity.items()}
-    if not wanted.keys() <= device.capacity.keys():
-        return False, None
-    if not device.is_shareable:
-        return all(amount <= device.capacity[name] for name, amount in wanted.items()), None
-    share = {}
-    for name, value in device.capacity.items():
-        amount = consumed(wanted.get(name), value, device.policies.get(name))
-        if amount is None or amount > value:
+def _capacity(request: DeviceRequest, offer: Offer, *, fractions: bool) -> tuple[bool, Share | None]:
+    """Return whether the device has what the request wants of it, and the share if it can be shared.
+
+    Raises: AmountError for an amount that Kubernetes cannot apply to the device.
+    """
+    device = offer.device
+    try:
+        wanted = resolved(request.capacity.items(), offer.view.driver, device.capacity)
+        if wanted is None:
             return False, None
-        share[name] = amount
-    return True, share
+        if not device.is_shareable:
+            return all(amount <= device.capacity[name] for name, (_, amount) in wanted.items()), None
+        share = share_of(wanted, device.capacity, device.policies, fractions=fractions)
+    except BadAmount as bad:
+        raise AmountError(bad.amount, bad.reason, device.name, pool=offer.view.pool) from None
+    return share is not None, share

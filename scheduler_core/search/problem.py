@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.features import Features
 from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.books.ledgers import ledgers_of
@@ -20,7 +21,7 @@ from scheduler_core.model.claim import (
 )
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
-from scheduler_core.model.obstacles import TaintNotTolerated
+from scheduler_core.model.obstacles import KubeletCannotSkip, TaintNotTolerated
 from scheduler_core.model.taints import intolerable
 from scheduler_core.rules.constraints import Rule, applies, rule_of
 from scheduler_core.rules.scopes import (
@@ -32,7 +33,7 @@ from scheduler_core.rules.scopes import (
     reservation,
     reserved,
 )
-from scheduler_core.rules.selectors import Selector
+from scheduler_core.rules.selectors import Selector, compile_derived
 from scheduler_core.search.candidates import Candidate, Offer, check_features, offers, select, selectors_of
 from scheduler_core.search.depth_first import Problem, SearchAlternative, SearchRequest
 
@@ -49,7 +50,7 @@ def problem_of(
         seen = offers(cluster.pools, node, cluster.features)
     is_complete = all(pool.is_complete for pool in cluster.pools if pool.is_seen_from(node))
     concerned = tuple(pool for pool in cluster.pools if pool.concerns(node))
-    view = _Seen(seen, is_complete, cluster, reserved(concerned, cluster.allocated), {})
+    view = _Seen(seen, is_complete, cluster, reserved(concerned, cluster.allocated), node, {})
     requests: list[SearchRequest] = []
     rules: list[Rule] = []
     for number, claim in enumerate(claims):
@@ -75,6 +76,7 @@ class _Seen:
     is_complete: bool
     cluster: Cluster
     reserved: Reserved
+    node: Node
     selected: dict[object, tuple[Candidate, ...]]
 
     def select(self, selectors: tuple[Selector, ...], option: DeviceRequest) -> tuple[Candidate, ...]:
@@ -82,7 +84,7 @@ class _Seen:
         key = (selectors, tuple(option.capacity.items()))
         found = self.selected.get(key)
         if found is None:
-            found = self.selected[key] = tuple(select(selectors, option, self.offers))
+            found = self.selected[key] = tuple(select(selectors, option, self.offers, self.cluster.features))
         return found
 
 
@@ -147,10 +149,13 @@ def _alternative(
         if applies(constraint, option.name)
     )
     chosen = seen.select(selectors, option) if option.count is not None or seen.is_complete else ()
+    features = seen.cluster.features
+    derived = _derived(option, [claim.constraints[rule - first_rule] for rule in bound], chosen)
+    able = _skipping(_tolerated(option, derived, features), seen.node, features)
     return SearchAlternative(
         name=option.name,
         count=option.count,
-        candidates=tuple(_unreserved(_tolerated(option, chosen, seen.cluster.features), seen.reserved)),
+        candidates=tuple(_unreserved(able, seen.reserved)),
         rules=bound,
         kind=_kind(number, option, _seats(claim, option, bound, first_rule)),
         admin_access=option.admin_access,
@@ -171,7 +176,47 @@ def _seats(
 def _kind(claim: int, option: DeviceRequest, seats: tuple[tuple[int, int], ...]) -> object:
     """Return a key that is equal for interchangeable alternatives."""
     what = (option.class_name, option.selectors, option.count, option.admin_access, option.tolerations)
-    return (claim, *what, tuple(sorted(option.capacity.items())), seats)
+    return (claim, *what, option.derived, tuple(sorted(option.capacity.items())), seats)
+
+
+def _derived(
+    option: DeviceRequest, constraints: Sequence[Constraint], candidates: Sequence[Candidate]
+) -> Iterator[Candidate]:
+    """Give the candidates the derived attributes that the constraints compare, in place of their own.
+
+    Selectors have seen the device as it is published. Source: upstream v0.37.2, ``lookupAttribute``.
+    """
+    compared = {one.attribute for one in constraints if isinstance(one, MatchAttribute | DistinctAttribute)}
+    derived = [(name, text) for name, text in option.derived if name in compared]
+    for candidate in candidates:
+        if not derived or candidate.error is not None:
+            yield candidate
+            continue
+        device = candidate.offer.device
+        attributes = dict(device.attributes)
+        try:
+            for name, text in derived:
+                value = compile_derived(text).of(candidate.offer.view)
+                attributes.pop(name, None)
+                attributes |= {} if value is None else {name: value}
+        except SelectorError as error:
+            yield replace(candidate, error=error)
+        else:
+            changed = replace(device, attributes=attributes)
+            yield replace(candidate, offer=replace(candidate.offer, device=changed))
+
+
+def _skipping(candidates: Iterator[Candidate], node: Node, features: Features) -> Iterator[Candidate]:
+    """Mark the candidates that do without calls which the node's kubelet makes anyway."""
+    gate = "DRAOptionalNodeOperations"
+    why = ""
+    if not features.DRAOptionalNodeOperations:
+        why = f"it skips operations of the node: the feature {gate} is off"
+    elif gate not in node.declared_features:
+        why = f"it skips operations of the node: {node.name} does not declare the feature {gate}"
+    for candidate in candidates:
+        is_able = not why or not candidate.offer.device.skipped_operations
+        yield candidate if is_able else replace(candidate, obstacle=KubeletCannotSkip(why))
 
 
 def _tolerated(

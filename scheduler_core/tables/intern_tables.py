@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from scheduler_core.base.features import Groups as GroupMeaning
+from scheduler_core.base.features import ALL, Features
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.model.device import Binding, DeviceName, QualifiedName, SourceName
 from scheduler_core.model.taints import Taint
@@ -35,8 +35,8 @@ StructureKey = tuple[str, tuple[FactsKey, ...], tuple[int, ...], tuple[Attribute
 class InternTables:
     """All that was compiled so far. The tables grow only when a pool has hardware of a new type."""
 
-    def __init__(self, meaning: GroupMeaning) -> None:
-        self._meaning = meaning
+    def __init__(self, features: Features = ALL) -> None:
+        self._features = features
         self._numbers: dict[tuple[object, ...], int] = {}
         self._amounts: list[Mapping[Any, Quantity]] = []
         self._tables: dict[Structure, OccupancyTables] = {}
@@ -98,7 +98,15 @@ class InternTables:
         tables = self._tables.get(structure)
         if tables is None:
             tables = self._tables[structure] = OccupancyTables(structure)
-        return StructureClass(driver, tables, device_facts, sources, groups, amounts=amounts_of)
+        return StructureClass(
+            driver,
+            tables,
+            device_facts,
+            sources,
+            groups,
+            amounts=amounts_of,
+            fractions=self._features.DRAFractionalCapacityRange,
+        )
 
     def _structure(
         self, device_facts: tuple[DeviceFacts, ...], sources: tuple[Mapping[str, Quantity], ...]
@@ -117,5 +125,5 @@ class InternTables:
                         totals.append(sources[source][dimension].nano)
                     mine.append((counter, quantity.nano))
             draws.append(mine)
-        compatibility = compatibility_of([facts.draws for facts in device_facts], self._meaning)
+        compatibility = compatibility_of([facts.draws for facts in device_facts], self._features.groups)
         return scaled(tuple([facts.parents for facts in device_facts]), draws, totals, compatibility)

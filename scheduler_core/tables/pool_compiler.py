@@ -1,6 +1,7 @@
 """Compiles a pool: flat devices in, components that share templates out.
 
-The tables do not cover a pool that is invalid or incomplete, or of which an older generation still counts.
+The tables do not cover a pool that is invalid or incomplete, or of which an older generation still counts,
+nor one whose devices only some kubelets can serve (``skipNodeOperations``, an alpha field).
 Such a pool stays a pool of flat devices.
 """
 
@@ -28,7 +29,7 @@ _NOTHING: Final[dict[SourceName, Mapping[str, Quantity]]] = {}
 
 def is_whole(pool: Pool) -> bool:
     """Whether the pool is valid, complete, and the same seen from every node."""
-    return pool.problem is None and pool.is_complete and pool.older is None
+    return pool.problem is None and pool.is_complete and pool.older is None and not pool.skips_operations
 
 
 class PoolCompiler:
@@ -36,7 +37,7 @@ class PoolCompiler:
 
     def __init__(self, features: Features = ALL) -> None:
         self.features = features
-        self._intern_tables = InternTables(features.groups)
+        self._intern_tables = InternTables(features)
         self._pool_templates: dict[tuple[str, tuple[DeviceName, ...]], PoolTemplate] = {}
 
     def compile(self, pool: Pool) -> CompiledPool:

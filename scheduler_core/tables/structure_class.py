@@ -18,9 +18,10 @@ from scheduler_core.base.features import Features
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.base.version import Version
+from scheduler_core.model.consumption import BadAmount, resolved, share_of
 from scheduler_core.model.device import Binding, QualifiedName
 from scheduler_core.model.names import qualified
-from scheduler_core.model.policy import RequestPolicy, consumed
+from scheduler_core.model.policy import RequestPolicy
 from scheduler_core.model.taints import Taint, Toleration, intolerable
 from scheduler_core.tables.bits import mask_of
 from scheduler_core.tables.entries import Entries, Keys, differing, is_same
@@ -81,10 +82,8 @@ class AttributeLocation:
 
 
 def _is_enabled(facts: DeviceFacts, features: Features) -> bool:
-    groups = any(groups for _, _, groups in facts.draws)
     return (
         (features.DRAPartitionableDevices or not facts.draws)
-        and (features.DRADeviceCompatibilityGroups or not groups)
         and (features.DRAConsumableCapacity or not facts.is_shareable)
         and (features.binding or not facts.binding.conditions)
     )
@@ -103,6 +102,7 @@ class StructureClass:
 
     __slots__ = (
         "_barred",
+        "_fractions",
         "_locations",
         "_seen",
         "_shares",
@@ -132,6 +132,7 @@ class StructureClass:
         groups: tuple[AttributeGroup, ...],
         *,
         amounts: Sequence[Mapping[str, Quantity]],
+        fractions: bool = True,
     ) -> None:
         self.driver = driver
         self.tables = tables
@@ -149,6 +150,7 @@ class StructureClass:
         )
         self._barred: dict[tuple[Toleration, ...], int] = {}
         self._shares: dict[tuple[int, Amounts], Share | None] = {}
+        self._fractions = fractions
         self.keys = tuple({key: None for group in groups for key in group.keys})
         self._locations: dict[QualifiedName, tuple[AttributeLocation, ...]] = {}
         self._seen: Entries = ()
@@ -197,6 +199,22 @@ class StructureClass:
             and all(key in facts.capacity and amount <= facts.capacity[key] for key, amount in needed.items())
         )
 
+    def with_amount_errors(self, wanted: Amounts) -> int:
+        """Return the positions for which an amount cannot be applied: it fails the claim."""
+        return mask_of([
+            position
+            for position in range(len(self.device_facts))
+            if self.amount_error(position, wanted) is not None
+        ])  # fmt: skip
+
+    def amount_error(self, position: int, wanted: Amounts) -> BadAmount | None:
+        """Return why an amount cannot be applied to a device; None if all can."""
+        try:
+            self._shared_amounts(position, wanted)
+        except BadAmount as bad:
+            return bad
+        return None
+
     def _can_share(self, position: int, wanted: Amounts) -> bool:
         return not self.shareable >> position & 1 or self.share(position, wanted) is not None
 
@@ -211,19 +229,18 @@ class StructureClass:
         return self._shares[key]
 
     def _new_share(self, position: int, wanted: Amounts) -> Share | None:
-        facts, needed = (
-            self.device_facts[position],
-            {qualified(key, self.driver): amount for key, amount in wanted},
-        )
-        if not needed.keys() <= facts.capacity.keys():
+        try:
+            found = self._shared_amounts(position, wanted)
+        except BadAmount:
             return None
-        policies, found = dict(facts.policies), []
-        for name, value in facts.capacity.items():
-            amount = consumed(needed.get(name), value, policies.get(name))
-            if amount is None or amount > value:
-                return None
-            found.append(amount)
-        return tuple(found)
+        return None if found is None else tuple(found.values())
+
+    def _shared_amounts(self, position: int, wanted: Amounts) -> Mapping[QualifiedName, Quantity] | None:
+        facts = self.device_facts[position]
+        needed = resolved(wanted, self.driver, facts.capacity)
+        if needed is None or not facts.is_shareable:
+            return None
+        return share_of(needed, facts.capacity, dict(facts.policies), fractions=self._fractions)
 
     def enabled(self, features: Features) -> int:
         """Return the positions that may be offered: every feature is on that their devices need."""

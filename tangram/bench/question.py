@@ -129,4 +129,8 @@ def _nodes(top: Fields) -> Iterator[Node]:
 def _node(fields: Fields) -> Node:
     metadata = fields.child("metadata")
     labels = metadata.optional("labels")
-    return Node(metadata.text("name"), {key: labels.text(key) for key in labels.values})
+    return Node(
+        metadata.text("name"),
+        {key: labels.text(key) for key in labels.values},
+        frozenset(fields.optional("status").texts("declaredFeatures")),
+    )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from scheduler_core.base.errors import CoreError, InvalidClaim, InvalidSlice, SelectorError
+from scheduler_core.base.errors import AmountError, CoreError, InvalidClaim, InvalidSlice, SelectorError
 from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.allocations import allocation_result, place_result
 from scheduler_core.model.result import Allocation, Cause, Unallocatable
@@ -28,6 +28,7 @@ _MISTAKES: Final = (
     ("invalid resource pool", Cause.POOL_INVALID, InvalidSlice),
     ("being updated", Cause.POOL_INCOMPLETE, InvalidSlice),
     ("CEL", None, SelectorError),
+    ("cannot be represented", None, AmountError),
     ("disabled", None, InvalidClaim),
     ("device class", None, InvalidClaim),
 )

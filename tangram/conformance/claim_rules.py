@@ -14,13 +14,13 @@ from scheduler_core.base.features import Features
 from scheduler_core.base.limits import RESULTS
 from scheduler_core.model.claim import AllocatedDevice, Claim, Constraint, DeviceRequest, MatchAttribute
 from scheduler_core.model.cluster import Cluster
-from scheduler_core.model.device import Device, DeviceId, Scalar
+from scheduler_core.model.consumption import consumed
+from scheduler_core.model.device import AttributeValue, Device, DeviceId, Scalar
 from scheduler_core.model.names import qualified
 from scheduler_core.model.nodes import Node, admits
-from scheduler_core.model.policy import consumed
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.taints import Effect
-from scheduler_core.rules.selectors import compile_selector, view
+from scheduler_core.rules.selectors import compile_derived, compile_selector, view
 
 _Typed = tuple[type, Scalar]
 
@@ -53,7 +53,7 @@ class Requests:
             if one.device == other.device and is_exclusive and (one.admin_access or other.admin_access):
                 yield f"{one.device} is used with admin access by a claim that has it already"
         for constraint in claim.constraints:
-            yield from self._unconstrained(constraint, results)
+            yield from self._unconstrained(claim, constraint, results)
 
     def _unasked(self, claim: Claim, result: AllocatedDevice) -> Iterator[str]:
         """Alternatives may share a name: the device must fit one of them."""
@@ -74,7 +74,8 @@ class Requests:
         for taint in device.taints if self._cluster.features.DRADeviceTaints else ():
             if taint.effect is not Effect.NONE and not any(one.covers(taint) for one in option.tolerations):
                 yield f"{result.device} has taint {taint.key}, which {option.name} does not tolerate"
-        wanted = _shares(option, result.device, device) if device.is_shareable else {}
+        fractions = self._cluster.features.DRAFractionalCapacityRange
+        wanted = _shares(option, result.device, device, fractions) if device.is_shareable else {}
         given = {qualified(key, result.device.driver): amount for key, amount in result.consumed.items()}
         if wanted != given:
             yield f"{result.device} is consumed by other amounts than {option.name} asks"
@@ -109,10 +110,12 @@ class Requests:
         wanted = {place for place, one in self.devices.items() if self._is_selected(option, place, one)}
         return self._sees_all and set(given) == wanted
 
-    def _unconstrained(self, constraint: Constraint, results: Sequence[AllocatedDevice]) -> Iterator[str]:
+    def _unconstrained(
+        self, claim: Claim, constraint: Constraint, results: Sequence[AllocatedDevice]
+    ) -> Iterator[str]:
         bound = [one for one in results if _binds(constraint, one.request)]
         lists = self._cluster.features.DRAListTypeAttributes
-        values = [_values(self.devices.get(one.device), constraint, lists) for one in bound]
+        values = [_values(self._compared(claim, constraint, one), lists) for one in bound]
         what = f"{type(constraint).__name__} {constraint.attribute}"
         if not all(values):
             yield f"{what}: a device lacks the attribute"
@@ -121,6 +124,20 @@ class Requests:
                 yield f"{what}: the devices have no value in common"
         elif any(one & other for one, other in combinations(values, 2)):
             yield f"{what}: two devices have a value in common"
+
+    def _compared(
+        self, claim: Claim, constraint: Constraint, result: AllocatedDevice
+    ) -> AttributeValue | None:
+        """Return the value that a constraint compares: derived for the request, or the device's own."""
+        device = self.devices.get(result.device)
+        if device is None:
+            return None
+        options = [one for request in claim.requests for one in request.alternatives]
+        derived = next((dict(one.derived) for one in options if one.name == result.request), {})
+        text = derived.get(constraint.attribute)
+        if text is None:
+            return device.attributes.get(constraint.attribute)
+        return compile_derived(text).of(view(result.device.driver, device))
 
 
 def _is_meaningful(device: Device, features: Features) -> bool:
@@ -142,10 +159,10 @@ def _is_large_enough(option: DeviceRequest, place: DeviceId, device: Device) -> 
     return True
 
 
-def _shares(option: DeviceRequest, place: DeviceId, device: Device) -> Mapping[str, object]:
+def _shares(option: DeviceRequest, place: DeviceId, device: Device, fractions: bool) -> Mapping[str, object]:
     wanted = {qualified(key, place.driver): amount for key, amount in option.capacity.items()}
     return {
-        name: consumed(wanted.get(name), value, device.policies.get(name))
+        name: consumed(wanted.get(name), value, device.policies.get(name), fractions=fractions)
         for name, value in device.capacity.items()
     }
 
@@ -155,8 +172,7 @@ def _binds(constraint: Constraint, request: str) -> bool:
     return not named or request in named or request.split("/", maxsplit=1)[0] in named
 
 
-def _values(device: Device | None, constraint: Constraint, lists: bool) -> frozenset[_Typed]:
-    value = device.attributes.get(constraint.attribute) if device is not None else None
+def _values(value: AttributeValue | None, lists: bool) -> frozenset[_Typed]:
     if value is None or (isinstance(value, tuple) and not lists):
         return frozenset()
     return frozenset((type(one), one) for one in (value if isinstance(value, tuple) else (value,)))

@@ -45,7 +45,7 @@ def read_situation(content: Mapping[str, Any], *, by_name: bool) -> Situation:
     Raises: CoreError for objects that the core refuses; ValueError for an unknown feature.
     """
     claims = tuple(
-        decode_claim(obj if by_name else _numbered(obj, number))
+        decode_claim(obj if by_name else _storable(_numbered(obj, number)))
         for number, obj in enumerate(content.get("claims") or ())
     )
     cluster = Cluster(
@@ -62,6 +62,14 @@ def _numbered(obj: Mapping[str, Any], number: int) -> Mapping[str, Any]:
     return {**obj, "metadata": {**(obj.get("metadata") or {}), "namespace": f"claim-{number}"}}
 
 
+def _storable(value: Any) -> Any:
+    """Return a claim without counts beside ``All``, which Kubernetes' cases have and no server stores."""
+    if isinstance(value, Mapping):
+        is_all = value.get("allocationMode") == "All"
+        return {key: _storable(part) for key, part in value.items() if not (is_all and key == "count")}
+    return [_storable(part) for part in value] if isinstance(value, list) else value
+
+
 def _features(content: Mapping[str, Any]) -> Features:
     """Cases that list features are Kubernetes' own: groups have the meaning that it ships."""
     listed = content.get("features")
@@ -69,8 +77,9 @@ def _features(content: Mapping[str, Any]) -> Features:
 
 
 def _node(obj: Mapping[str, Any]) -> Node:
-    found = obj.get("metadata") or obj
-    return Node(str(found.get("name", "")), found.get("labels") or {})
+    found, status = obj.get("metadata") or obj, obj.get("status") or {}
+    declared = frozenset(status.get("declaredFeatures") or ())
+    return Node(str(found.get("name", "")), found.get("labels") or {}, declared)
 
 
 def _pools(slices: Sequence[Mapping[str, Any]]) -> Iterator[Pool]:

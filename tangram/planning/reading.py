@@ -12,13 +12,13 @@ from typing import Any, Final, NamedTuple
 
 from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.claims import decode_claim, decode_class
-from scheduler_core.codec.documents import InvalidDocument
 from scheduler_core.frontends.objects import KINDS, Objects
 from scheduler_core.model.claim import AllocatedClaim, Claim, ClaimRef, DeviceClass
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from scheduler_core.planning.kinds import EVERY_DEVICE
 from scheduler_core.planning.offered import as_owner_sees
+from tangram.allocation_input import read_cluster
 from tangram.classes import device_classes
 from tangram.cluster_objects import LeftOut, cluster_objects, holding, left_in, or_left_out
 from tangram.cluster_options import add_cluster, check_cluster
@@ -67,8 +67,7 @@ def read_known(options: Namespace, face: Face) -> Known:
     check_cluster(options, ("files",))
     driver = driver_of(options)
     objects, specs = _objects(options, face)
-    _refuse_problems(objects)
-    cluster = _cluster(objects)
+    cluster = read_cluster(objects)
     names = {node.name for node in objects.nodes_to_try(cluster.pools)}
     added = tuple(added_pools(options.add, face.machines, driver, names))
     kinds = [one.kind for one in options.add for _ in range(one.count)]
@@ -116,19 +115,6 @@ class _Held(NamedTuple):
 def _held(document: Mapping[str, Any]) -> _Held | None:
     claim = holding(document)
     return None if claim is None else _Held(claim, _spec(document))
-
-
-def _refuse_problems(objects: Objects) -> None:
-    problems = objects.problems()
-    if problems:  # the core would only leave these entries out
-        raise BadInput("\n".join(problems))
-
-
-def _cluster(objects: Objects) -> Cluster:
-    try:
-        return objects.cluster()
-    except InvalidDocument as error:
-        raise BadInput(str(error)) from error
 
 
 def _classes(given: Mapping[str, DeviceClass], driver: str) -> dict[str, DeviceClass]:

@@ -90,7 +90,8 @@ class ClaimSignature:
 
     Shape: ``filters`` and ``rules`` are those of all alternatives, each filter once; ``requests`` has the
            alternatives of each request; ``gap`` says why count vectors cannot express the claims, None
-           where they can; only then ``choices`` lists the combinations of alternatives.
+           where they can; only then ``choices`` lists the combinations of alternatives; ``derives`` whether
+           constraints compare derived attributes, which only the plain search evaluates.
     """
 
     filters: tuple[Filter, ...]
@@ -98,6 +99,7 @@ class ClaimSignature:
     requests: tuple[tuple[Alternative, ...], ...]
     choices: tuple[ChosenAlternatives, ...]
     gap: str | None
+    derives: bool = False
 
 
 def content(claims: Sequence[Claim]) -> tuple[object, ...]:
@@ -115,6 +117,7 @@ def _content(request: Request) -> tuple[object, ...]:
             one.admin_access,
             one.tolerations,
             tuple(one.capacity.items()) if one.capacity else (),
+            one.derived,
         )
         for one in request.alternatives
     ]
@@ -145,6 +148,9 @@ def signature_of(
         requests=tuple(requests),
         choices=tuple(choices_of(requests, len(claims))) if gap is None else (),
         gap=gap,
+        derives=any(
+            option.derived for claim in claims for one in claim.requests for option in one.alternatives
+        ),
     )
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final, NoReturn
 
-from scheduler_core.base.errors import SelectorError
+from scheduler_core.base.errors import AmountError, SelectorError
 from scheduler_core.engine.claims.equal_devices import EqualDevices, Reads, ReadValues
 from scheduler_core.model.device import QualifiedName
 from scheduler_core.rules.selectors import DeviceView, Selector, view
 from scheduler_core.tables.component import Component
 from scheduler_core.tables.component_template import ComponentTemplate
+from scheduler_core.tables.structure_class import Amounts
 
 Selectors = tuple[Selector, ...]
 FAILED: Final = "failed"
@@ -75,12 +76,15 @@ class SelectorCache:
             return FAILED
 
 
-def fail(selectors: Selectors, component: Component, position: int) -> NoReturn:
-    """Raise the error of the selectors on a device on which one is known to fail."""
-    seen = view(component.template.structure_class.driver, component.device(position))
+def fail(selectors: Selectors, capacity: Amounts, component: Component, position: int) -> NoReturn:
+    """Raise the error of the selectors, or of an amount, on a device on which one is known to fail."""
+    structure_class = component.template.structure_class
+    seen = view(structure_class.driver, component.device(position), str(component.pool))
     for selector in selectors:
         selector.matches(seen)
-    raise AssertionError("selectors are deterministic: one that failed fails again")
+    bad = structure_class.amount_error(position, capacity)
+    assert bad is not None, "selectors are deterministic: one that failed fails again"
+    raise AmountError(bad.amount, bad.reason, seen.name, pool=seen.pool)
 
 
 @lru_cache(maxsize=1024)

@@ -252,8 +252,8 @@ def _rules(space: SearchSpace, situation: Situation, levels: Mapping[int, int]) 
 def _failing(space: SearchSpace, node_view: NodeView) -> Callable[[RequestOption, int], NoReturn]:
     def raising(option: RequestOption, device: int) -> NoReturn:
         number, position = space.devices[device]
-        selectors = space.signature.filters[option.alternative.filter].selectors
-        fail(selectors, node_view.components[number], position)
+        wanted = space.signature.filters[option.alternative.filter]
+        fail(wanted.selectors, wanted.capacity, node_view.components[number], position)
 
     return raising
 

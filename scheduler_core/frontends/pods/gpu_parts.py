@@ -13,9 +13,9 @@ from scheduler_core.books.usage import Share
 from scheduler_core.frontends.pods.amounts import CORE, MEMORY, RATIO, Amounts, filled
 from scheduler_core.frontends.pods.cards import Card
 from scheduler_core.frontends.pods.offered_devices import OfferedDevice
+from scheduler_core.model.consumption import NotRepresentable, consumed
 from scheduler_core.model.device import QualifiedName
 from scheduler_core.model.names import bare, qualified
-from scheduler_core.model.policy import consumed
 
 
 def part_of(card: Card, part: OfferedDevice, asked: Amounts) -> Share | str:
@@ -50,7 +50,10 @@ def _percent(percent: int, total: Quantity) -> Quantity:
 def _consumed(part: OfferedDevice, wanted: Mapping[QualifiedName, Quantity]) -> Share | str:
     found: dict[QualifiedName, Quantity] = {}
     for name, value in part.capacity.items():
-        amount = consumed(wanted.get(name), value, part.policies.get(name))
+        try:
+            amount = consumed(wanted.get(name), value, part.policies.get(name))
+        except NotRepresentable as problem:
+            return f"{bare(name, part.id.driver)} cannot be rounded: {problem}"
         if amount is None or amount > value:
             kind = bare(name, part.id.driver)
             return f"the shares of its GPU have less {kind} than the pod requests of each GPU"

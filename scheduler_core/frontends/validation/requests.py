@@ -14,7 +14,7 @@ from scheduler_core.frontends.validation.documents import ReadClaim
 from scheduler_core.frontends.validation.finding import Finding, Reporter
 from scheduler_core.frontends.validation.known_devices import KnownDevices
 from scheduler_core.model.claim import DeviceClass, DeviceRequest
-from scheduler_core.rules.selectors import Selector, compile_selector
+from scheduler_core.rules.selectors import Selector, compile_derived, compile_selector
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,12 @@ def _judged(
     subject = requests_text([option.name])
     own, findings = selector_findings(option.selectors, path, subject, known, report)
     found.findings += findings
+    for index, (_, text) in enumerate(option.derived):
+        try:
+            compile_derived(text)
+        except SelectorError as error:
+            place = f"{path}.derivedAttributes[{index}].expression"
+            found.findings.append(report.error(place, f"{subject}: {error}"))
     of_class = found.device_class.selectors if found.device_class is not None else ()
     found.selectors = [*_compiling(of_class), *own]
     if len(found.selectors) == len(of_class) + len(option.selectors):

@@ -37,6 +37,8 @@ def _asked(stage: Stage, funnel: Funnel) -> str:
             return f"with {stage.asked} ({stage.place}){failing}"
         case StageKind.CAPACITY:
             return f"with at least {stage.asked}"
+        case StageKind.KUBELET:
+            return f"that the kubelet can serve: {stage.asked}"
         case StageKind.TAINTS:
             return f"without a taint that is not tolerated: {stage.asked}"
         case StageKind.RESERVED:

@@ -24,8 +24,8 @@ from scheduler_core.codec.composite import decode_slice
 from scheduler_core.dialects.layout import Layout
 from scheduler_core.dialects.mixins import flatten
 from scheduler_core.dialects.project import project
+from scheduler_core.model.consumption import consumed
 from scheduler_core.model.nodes import NOWHERE
-from scheduler_core.model.policy import consumed
 from tangram.node_sizes import sizes_of
 
 SHARED, MPS = "gpu-0-shared", "gpu-0-mps"

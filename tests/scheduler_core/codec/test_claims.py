@@ -52,7 +52,7 @@ def test_a_constraint_keeps_its_requests():
         (claim_of(FLAT | {"count": "2"}), "requests[0].count: '2': must be an integer"),
         (claim_of(FLAT | {"allocationMode": "Some"}), "'Some': must be ExactCount or All"),
         (claim_of(FLAT, FLAT), "requests: 'r': names must be unique"),
-        (claim_of(FLAT | {"derivedAttributes": [{}]}), "requests[0].derivedAttributes: is not supported"),
+        (claim_of(FLAT | {"derivedAttributes": [{}]}), "requests[0].derivedAttributes[0].name: is required"),
         (claim_of(FLAT | {"tolerations": [{"operator": "Is"}]}), "'Is': must be Equal or Exists"),
         (claim_of(FLAT | {"capacity": {"requests": {"memory": "1Zi"}}}), "capacity.requests.memory"),
         (claim_of(FLAT | {"colour": "red"}), "requests[0].colour: unknown field; known here: "),

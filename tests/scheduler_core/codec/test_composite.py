@@ -41,7 +41,16 @@ def test_every_printed_form_of_a_capacity_is_read(form):
 
 @pytest.mark.parametrize(
     "form",
-    [{"quantity": "1", "value": "1"}, {}, {"amount": "1"}, ["1"], None, True, 1.5, {"quantity": "1Zi"}],
+    [
+        {"quantity": "1", "value": "1"},
+        {},
+        {"amount": "1"},
+        ["1"],
+        None,
+        True,
+        float("inf"),
+        {"quantity": "1Zi"},
+    ],
 )
 def test_any_other_form_of_a_capacity_is_refused_by_its_path(form):
     reason = broken(composite(capacity={"memory": form}))

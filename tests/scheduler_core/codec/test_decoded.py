@@ -60,7 +60,6 @@ def device(**parts):
         ("attributes", {"a": {"version": "1.2.3"}}, {"a": {"int": "1.2.3"}}),
         ("attributes", {"True": {"int": 1}}, {True: {"int": 1}, "True": {"int": 1}}),
         ("capacity", {"a": {"value": 1}}, {"a": {"value": True}}),
-        ("capacity", {"a": {"value": "1"}}, {"a": {"value": 1.0}}),
         (
             "consumesCounters",
             [{"counterSet": "s", "counters": {"c": {"value": 1}}}],

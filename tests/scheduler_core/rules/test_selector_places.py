@@ -15,13 +15,14 @@ from scheduler_core.state.testing import DRIVER, NODE, claim, device, pool, requ
 
 POOL = pool(device("a", attributes={"colour": "red"}), device("b", attributes={"colour": "red"}))
 SAME = MatchAttribute(qualified("colour", DRIVER))
+
 NO_ENGINE = "plain search"
 FAILURES = pytest.mark.parametrize(
     ("expression", "failure"),
     [
         ("device.nope", "does not compile"),
-        ("1/0 == 1", "fails on device a: division by zero"),
-        (f"device.attributes['{DRIVER}'].size == 1", "fails on device a: no such key"),
+        ("1/0 == 1", f" of pool {POOL.id}: division by zero"),
+        (f"device.attributes['{DRIVER}'].size == 1", f" of pool {POOL.id}: no such key"),
     ],
 )
 BY = pytest.mark.parametrize("policy", [NO_ENGINE, FIRST_FIT, best_fit()], ids=str)

@@ -11,9 +11,10 @@ from scheduler_core.dialects.layout import Layout
 from scheduler_core.explain.allocate import allocate
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef, DeviceClass
 from scheduler_core.model.cluster import Cluster
+from scheduler_core.model.consumption import consumed
 from scheduler_core.model.device import DeviceId
 from scheduler_core.model.nodes import Node
-from scheduler_core.model.policy import RequestPolicy, consumed
+from scheduler_core.model.policy import RequestPolicy
 from scheduler_core.model.result import Allocation, Cause
 
 DRIVER = "d.example.com"
@@ -245,7 +246,10 @@ def test_every_field_of_a_v1_device_comes_back():
 
 @pytest.mark.parametrize(
     ("expression", "failure"),
-    [("device.nope", "does not compile: "), ("1/0 == 1", "fails on device a: division by zero")],
+    [
+        ("device.nope", "does not compile: "),
+        ("1/0 == 1", f"fails on device a of pool {DRIVER}/p: division by zero"),
+    ],
 )
 def test_a_selector_that_fails_names_the_object_and_field_that_hold_it(expression, failure):
     asked = claim_of(

@@ -4,7 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_components import VALUES, changed, machine
 
-from scheduler_core.base.features import ALL
 from scheduler_core.state.testing import device, pool
 from scheduler_core.tables.component_reader import ComponentReader, selection_of
 from scheduler_core.tables.connected import connected
@@ -18,7 +17,7 @@ MACHINES = st.builds(lambda chance: changed(chance, machine(0)), st.randoms(use_
 
 
 def read(published, intern_tables=None):
-    reader = ComponentReader(published, intern_tables or InternTables(ALL.groups))
+    reader = ComponentReader(published, intern_tables or InternTables())
     return [(members, reader.read(members)) for members in connected(published.devices)]
 
 
@@ -60,7 +59,7 @@ def test_an_entry_has_one_value_where_the_devices_agree_and_one_per_device_where
 
 @given(MACHINES)
 def test_reading_again_gives_the_same_structure_classes_and_listings(published):
-    intern_tables = InternTables(ALL.groups)
+    intern_tables = InternTables()
 
     first, second = read(published, intern_tables), read(published, intern_tables)
 
@@ -83,7 +82,7 @@ def test_devices_with_one_node_selection_have_it_together_others_each(published)
 
 def test_boards_of_one_type_have_one_structure_class_and_other_amounts_have_another():
     first, second = read(machine(0))
-    ((_, small),) = read(pool(device("b", m=8), device("p", sources=["b"], m=2)), InternTables(ALL.groups))
+    ((_, small),) = read(pool(device("b", m=8), device("p", sources=["b"], m=2)), InternTables())
 
     assert first[1].structure_class is second[1].structure_class
     assert small.structure_class is not first[1].structure_class

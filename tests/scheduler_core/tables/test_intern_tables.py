@@ -28,7 +28,7 @@ def class_key(intern_tables, draws, total, keys=("x",)):
 
 @given(AMOUNTS, AMOUNTS)
 def test_amounts_have_one_number_where_they_are_equal_whatever_their_suffix(one, other):
-    intern_tables = InternTables("kep-4815")
+    intern_tables = InternTables()
 
     numbers = [
         intern_tables.number(quantities(amounts, family)) for amounts in (one, other) for family in ("", "i")
@@ -43,7 +43,7 @@ def test_amounts_have_one_number_where_they_are_equal_whatever_their_suffix(one,
     st.lists(st.integers(1, 3), min_size=1, max_size=4), st.lists(st.integers(1, 3), min_size=1, max_size=4)
 )
 def test_structure_classes_are_one_object_where_their_keys_are_equal(one, other):
-    intern_tables = InternTables("kep-4815")
+    intern_tables = InternTables()
 
     first, again, second = (
         intern_tables.structure_class(class_key(intern_tables, draws, 5)) for draws in (one, one, other)
@@ -55,7 +55,7 @@ def test_structure_classes_are_one_object_where_their_keys_are_equal(one, other)
 
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=4), st.integers(2, 50))
 def test_components_that_differ_in_units_or_attributes_only_share_their_occupancy_tables(draws, unit):
-    intern_tables = InternTables("kep-4815")
+    intern_tables = InternTables()
     large = [unit * draw for draw in draws]
 
     first, second = (
@@ -72,7 +72,7 @@ def test_components_that_differ_in_units_or_attributes_only_share_their_occupanc
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("ab")), min_size=1, max_size=6))
 def test_a_structure_class_has_one_template_until_its_components_differ_in_more_entries(rows):
-    intern_tables = InternTables("kep-4815")
+    intern_tables = InternTables()
     found = intern_tables.structure_class(class_key(intern_tables, [1], 1, keys=("x", "y")))
     templates = {}
 
@@ -87,7 +87,7 @@ def test_a_structure_class_has_one_template_until_its_components_differ_in_more_
 
 @given(st.lists(st.tuples(st.sampled_from(["a", "b"]), st.integers(0, 2)), min_size=2, max_size=5))
 def test_listings_are_one_object_where_names_and_indexes_are_equal(entries):
-    intern_tables = InternTables("kep-4815")
+    intern_tables = InternTables()
 
     listings = [intern_tables.layout((name,), ("s",), (index,)) for name, index in entries]
 

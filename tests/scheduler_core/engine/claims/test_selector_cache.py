@@ -91,9 +91,9 @@ def test_the_error_of_a_failed_device_is_that_of_evaluating_it(rows):
     _, failed = SelectorCache().masks(selectors, component)
     for position in positions(failed):
         with pytest.raises(SelectorError) as found:
-            fail(selectors, component, position)
+            fail(selectors, (), component, position)
         with pytest.raises(SelectorError) as expected:
-            selectors[0].matches(view(DRIVER, component.device(position)))
+            selectors[0].matches(view(DRIVER, component.device(position), str(component.pool)))
         assert str(found.value) == str(expected.value)
 
 
