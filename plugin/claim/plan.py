@@ -83,7 +83,6 @@ def resolve(claim: AllocatedClaim, node: NodeDevices, boot_id: str, pools: Pools
     ours = _for_this_node(claim, node)
     _refuse_configuration(claim, node)
     _refuse_configured(claim, driver, ours)
-    _refuse_twins(claim, ours)
     start = msgspec.structs.replace(
         placeholder(uid, claim.ref, driver, boot_id), pod_claim_name=claim.pod_claim_name or UNSET
     )
@@ -95,6 +94,7 @@ def resolve(claim: AllocatedClaim, node: NodeDevices, boot_id: str, pools: Pools
         published = _published(start, result, pools, node)
         config, number = configs.get(_key(result), (None, 0)), shares[result.device.device]
         devices.append(_claimed(start, result, published, node, config=config, share_number=number))
+    _refuse_twins(claim, ours)  # behind what each device is refused for: admin access to shares comes twice
     return start.with_devices(devices)
 
 
