@@ -7,6 +7,7 @@ from typing import Final
 
 from scheduler_core.engine.engine import Engine
 from scheduler_core.frontends.occupancy.meter import GpuMeter
+from scheduler_core.model.result import Allocation
 from scheduler_core.planning.kinds import kinds_of
 from scheduler_core.planning.node_kinds import Buyable
 from scheduler_core.planning.plan import Where, Workload, plan, room_by_kind
@@ -17,7 +18,7 @@ from tangram.planning.nodes import add_kinds, node_kind
 from tangram.planning.plan_picture import plan_picture, plan_value, room_picture, room_value
 from tangram.planning.reading import KEYS, Known, add_known, read_claims, read_known
 from tangram.policies import POLICIES, add_policy
-from tangram.preparable import refuse_unreadable
+from tangram.preparable import refuse_unpreparable, refuse_unreadable
 from tangram.program.streams import complain
 from tangram.summaries import SUMMARIES
 
@@ -83,6 +84,9 @@ def _run(options: Namespace, face: Face) -> int:
         return DONE
     workload = Workload(claims=read_claims(options.claims), count=options.count or 1)
     refuse_unreadable(workload.claims, known.driver)
+    first = engines[options.policy].decide_somewhere(workload.claims, known.nodes)
+    if isinstance(first, Allocation):
+        refuse_unpreparable(first, known.cluster.pools, known.driver)
     found = plan(engines, workload, where, options.policy)
     if options.json:
         face.out.json(plan_value(found, workload, options.policy))

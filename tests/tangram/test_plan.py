@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from scheduler_core.frontends.configuration.preparable import ONE_DAEMON
+
 PAGE = Path(__file__).parents[2] / "docs" / "plan-ahead"
 
 
@@ -141,3 +143,15 @@ def test_a_file_without_a_claim_to_place_is_refused(tangram, examples):
 
     assert answer.status == 2
     assert "no ResourceClaim or ResourceClaimTemplate without an allocation" in answer.err
+
+
+def test_what_no_plugin_would_prepare_is_refused(tangram, examples, written):
+    text = (examples / "gpu-claim.yaml").read_text()
+    parameters = "{apiVersion: tangram.dev/v1alpha1, kind: GpuConfig, sharing: {strategy: MPS}}"
+    config = f"    config:\n    - opaque: {{driver: tangram.dev, parameters: {parameters}}}\n"
+    claim = written("two.yaml", text.replace("gpu.tangram.dev", "gpu.tangram.dev\n        count: 2") + config)
+
+    answer = tangram("plan", "--add", "1=a100x2", "--claim", claim)
+
+    assert answer.status == 2
+    assert ONE_DAEMON in answer.err
