@@ -38,11 +38,13 @@ class Chain:
     """The way from a root complex down to a function.
 
     Shape: ``bridges`` from the root port to the one directly above the function; empty for a function on
-           the root complex itself; ``root_complex`` is None if the path has none.
+           the root complex itself; ``root_complex`` is None if the path has none; ``under`` is what the path
+           has before it, below ``devices``.
     """
 
     root_complex: str | None
     bridges: tuple[Bdf, ...]
+    under: str = ""
 
     @classmethod
     def of(cls, parts: Sequence[str]) -> Chain:
@@ -54,33 +56,29 @@ class Chain:
         roots = [at for at, part in enumerate(parts) if _ROOT_COMPLEX.fullmatch(part)]
         below = parts[roots[-1] + 1 :] if roots else parts
         addresses = tuple(Bdf(part) for part in below if is_address(part))
-        return cls(parts[roots[-1]] if roots else None, addresses[:-1])
+        if not roots:
+            return cls(None, addresses[:-1])
+        folders = [at for at, part in enumerate(parts[: roots[-1]]) if part == "devices"]
+        above = parts[folders[-1] + 1 : roots[-1]] if folders else ()
+        return cls(parts[roots[-1]], addresses[:-1], "/".join(above))
 
 
 def pcie_path(chain: Chain, upstream_port: Callable[[Bdf], bool | None]) -> PciePath:
-    """Return the root port and the nearest switch upstream port of a chain.
+    """Return the root port and the switches of a chain.
 
-    ``upstream_port`` says whether a bridge is an upstream port, None if that is unknown.
+    ``upstream_port`` says whether a bridge is an upstream port, None if that is unknown. If no bridge is
+    known to be one, the position decides: below the root port come pairs of an upstream and a downstream
+    port.
     """
     if not chain.bridges:
         return PciePath(chain.root_complex)
-    return PciePath(chain.root_complex, chain.bridges[0], _nearest_switch(chain.bridges, upstream_port))
-
-
-def _nearest_switch(bridges: tuple[Bdf, ...], upstream_port: Callable[[Bdf], bool | None]) -> Bdf | None:
-    for bridge in reversed(bridges):
-        is_upstream = upstream_port(bridge)
-        if is_upstream is None:
-            return _counted_switch(bridges)
-        if is_upstream:
-            return bridge
-    return None
-
-
-def _counted_switch(bridges: tuple[Bdf, ...]) -> Bdf | None:
-    """Infer from the position: a chain is a root port, then pairs of upstream and downstream ports."""
-    pairs = (len(bridges) - 1) // 2
-    return bridges[2 * pairs - 1] if pairs else None
+    known = {bridge: upstream_port(bridge) for bridge in chain.bridges}
+    if None in known.values() and True not in known.values():
+        pairs = (len(chain.bridges) - 1) // 2
+        switches = chain.bridges[1 : 2 * pairs : 2]
+    else:
+        switches = tuple(bridge for bridge in chain.bridges if known[bridge])
+    return PciePath(chain.root_complex, chain.bridges[0], switches)
 
 
 def is_upstream_port(config: bytes) -> bool | None:

@@ -236,13 +236,14 @@ class MigInstance:
 class PciePath:
     """The place of a PCI function in the PCIe tree, from the root down.
 
-    Shape: ``root_complex`` such as ``pci0000:3a``; ``root_port`` and ``switch`` (the nearest switch
-           upstream port above the function) are None if there is none or it is unknown.
+    Shape: ``root_complex`` such as ``pci0000:3a``; ``root_port`` is None if there is none or it is unknown;
+           ``switches`` are the upstream ports of the switches above the function, from the root port down to
+           the nearest one.
     """
 
     root_complex: str | None = None
     root_port: Bdf | None = None
-    switch: Bdf | None = None
+    switches: tuple[Bdf, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

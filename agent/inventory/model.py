@@ -161,7 +161,7 @@ class Inventory:
     def direct_switches(self) -> frozenset[Bdf]:
         """Return the PCIe switches below which a NIC's card has its data-direct function."""
         found = (facts.data_direct for facts in self.functions.values())
-        return frozenset(one.path.switch for one in found if one is not None and one.path.switch)
+        return frozenset(one.path.switches[-1] for one in found if one is not None and one.path.switches)
 
     def offer_of(self, bdf: Bdf) -> NicOffer:
         """Return what of a NIC is offered."""

@@ -7,6 +7,7 @@ GPUs would not work: a device draws a dimension from one source only.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator
 from importlib import resources
@@ -18,13 +19,14 @@ from agent.inventory.model import GpuEntry, Group, Inventory, LinkedGpus
 from agent.inventory.modes import GpuModes
 from agent.inventory.names import gpu_name, linked_name
 from agent.inventory.published import GpuPartition, PublishedDevice
-from agent.inventory.topology import NUMA_NODE, PCIE_ROOT, override_attribute, topology_attributes
+from agent.inventory.topology import override_attribute, switch_attributes, topology_attributes
 from agent.inventory.withheld import Cause, Reason, Withheld
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.frontends.partitions.table import Partition, PartitionTable, table_of
 from scheduler_core.model.composite import CompositeDevice
 from scheduler_core.model.device import AttributeValue, DeviceName, QualifiedName
 from scheduler_core.model.names import qualified
+from scheduler_core.model.places import NUMA_NODE, PCIE_ROOT
 
 
 class PartitionDescriber:
@@ -97,11 +99,16 @@ class PartitionDescriber:
     def _place(self, members: list[GpuEntry]) -> dict[QualifiedName, AttributeValue]:
         """Return the topology scopes that all members share."""
         places = [topology_attributes(entry.function, self.driver) for entry in members]
-        scopes = (qualified("pcieSwitch", self.driver), PCIE_ROOT, NUMA_NODE)
-        common = {scope: _common(place.get(scope) for place in places) for scope in scopes}
+        common = {scope: _common(place.get(scope) for place in places) for scope in (PCIE_ROOT, NUMA_NODE)}
+        paths = [entry.function.path.switches if entry.function is not None else () for entry in members]
+        switches = [
+            each[0]
+            for each in itertools.takewhile(lambda each: len(set(each)) == 1, zip(*paths, strict=False))
+        ]
         stated = {name for entry in members if entry.function is not None for name in entry.function.stated}
         known = {scope: value for scope, value in common.items() if value is not None}
-        return known | dict(override_attribute(stated, self.driver))
+        shared = switch_attributes(switches, self.driver)
+        return known | shared | dict(override_attribute(stated, self.driver))
 
 
 def shipped_table(board: str) -> PartitionTable:

@@ -12,7 +12,7 @@ from typing import Final
 
 from scheduler_core.advice.pairs import pairs
 from scheduler_core.advice.remedies import Change, Remedy, Reword, SingleChange, UseNode
-from scheduler_core.advice.single_changes import dropped, ended, fewer, less, reworded_on
+from scheduler_core.advice.single_changes import dropped, ended, fewer, less, reworded_on, widened
 from scheduler_core.advice.trials import Trials
 from scheduler_core.engine.engine import Engine
 from scheduler_core.model.claim import Claim
@@ -47,6 +47,7 @@ def single_changes(
         smaller: list[SingleChange] = [
             *fewer(claims, node, trials),
             *less(claims, engine, node, trials.fits),
+            *widened(claims, node, trials.fits),
             *dropped(claims, node, trials.fits),
         ]
         if smaller:

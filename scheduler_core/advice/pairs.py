@@ -23,7 +23,15 @@ from scheduler_core.advice.remedies import (
     UseNode,
     changed_claims,
 )
-from scheduler_core.advice.single_changes import asked_counts, dropped, ended, fewer, less, reworded_on
+from scheduler_core.advice.single_changes import (
+    asked_counts,
+    dropped,
+    ended,
+    fewer,
+    less,
+    reworded_on,
+    widened,
+)
 from scheduler_core.advice.trials import Trials
 from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.engine import Engine
@@ -89,6 +97,7 @@ class _Pairs:
         yield from ended(claims, self.engine, [node], self.trials)
         yield from fewer(claims, node, self.trials)
         yield from less(claims, self.engine, node, self.trials.fits)
+        yield from widened(claims, node, self.trials.fits)
         yield from dropped(claims, node, self.trials.fits)
 
 

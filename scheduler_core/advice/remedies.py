@@ -12,8 +12,16 @@ from enum import StrEnum
 
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.base.quick_dataclass import dataclass
-from scheduler_core.model.claim import AllocatedClaim, Claim, ClaimRef, Constraint, DeviceRequest
+from scheduler_core.model.claim import (
+    AllocatedClaim,
+    Claim,
+    ClaimRef,
+    Constraint,
+    DeviceRequest,
+    MatchAttribute,
+)
 from scheduler_core.model.cluster import Cluster
+from scheduler_core.model.device import QualifiedName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +108,19 @@ class DropConstraint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MatchWiderPlace:
+    """The claims fit on a node if their constraints match an attribute of a wider place.
+
+    Shape: every matchAttribute of the attribute ``old`` is changed; ``claims`` are those that have one.
+    """
+
+    node: str
+    claims: tuple[ClaimRef, ...]
+    old: QualifiedName
+    new: QualifiedName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AskForAmount:
     """A pod fits on a node with other amounts. Shape: ``asked`` and ``amount`` as manifests write them."""
 
@@ -139,7 +160,7 @@ class DropAnnotation:
 
 PodChange = AskForAmount | RelabelHint | DropHint
 """A change of a pod that asks by amounts."""
-SingleChange = UseNode | EndClaims | Reword | TakeFewer | AskForLess | DropConstraint
+SingleChange = UseNode | EndClaims | Reword | TakeFewer | AskForLess | MatchWiderPlace | DropConstraint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +208,8 @@ def changed_claims(remedy: ClaimRemedy, claims: Sequence[Claim]) -> tuple[Claim,
             return tuple(with_count(one, remedy) for one in claims)
         case AskForLess():
             return tuple(with_less(one, remedy) for one in claims)
+        case MatchWiderPlace(old=old, new=new):
+            return tuple(_matching(one, old, new) for one in claims)
         case DropConstraint():
             return tuple(_without(one, remedy) for one in claims)
         case Together(steps=(first, second)):
@@ -224,6 +247,14 @@ def with_less(claim: Claim, remedy: AskForLess) -> Claim:
         return replace(one, capacity={**one.capacity, remedy.capacity: remedy.amount})
 
     return _with_options(claim, option)
+
+
+def _matching(claim: Claim, old: QualifiedName, new: QualifiedName) -> Claim:
+    constraints = (
+        replace(one, attribute=new) if isinstance(one, MatchAttribute) and one.attribute == old else one
+        for one in claim.constraints
+    )
+    return replace(claim, constraints=tuple(constraints))
 
 
 def _without(claim: Claim, remedy: DropConstraint) -> Claim:

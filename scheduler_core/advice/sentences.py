@@ -13,6 +13,7 @@ from scheduler_core.advice.remedies import (
     DropConstraint,
     DropHint,
     EndClaims,
+    MatchWiderPlace,
     PodChange,
     PodTogether,
     RelabelHint,
@@ -46,15 +47,17 @@ def remedy_text(remedy: Remedy) -> str:
             return (
                 f"ask for {name} {amount} instead of {most} in request {request} of {claim}: fits on {node}"
             )
+        case MatchWiderPlace(node=node, claims=claims, old=old, new=new):
+            return f"match {new} instead of {old} in {_listed(claims)}: fits on {node}"
         case DropConstraint(node=node, claim=claim, constraint=constraint, place=place):
             dropped = f"constraints[{place}] of {claim}, {constraint_text(constraint)}"
             return f"leave out {dropped}: fits on {node}"
         case DropAnnotation(node=node, claim=claim, annotation=name):
             return f"leave out the annotation {name} of {claim}: fits on {node}"
-        case AskForAmount() | RelabelHint() | DropHint():
-            return _of_pod(remedy)
         case Together() | PodTogether():
             return _both(remedy)
+        case _:
+            return _of_pod(remedy)
 
 
 def _of_pod(remedy: PodChange) -> str:
@@ -98,7 +101,7 @@ def _wording(remedy: Reword) -> str:
     return f"ask for {remedy.new} instead of {remedy.old} in {requests}: fits on {remedy.node}"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _listed(names: Sequence[object]) -> str:
     rest = len(names) - _NAMES
     shown = ", ".join(map(str, names[:_NAMES]))
     return f"{shown} and {rest} more" if rest > 0 else shown

@@ -14,8 +14,10 @@ from scheduler_core.advice.remedies import (
     AskForLess,
     DropConstraint,
     EndClaims,
+    MatchWiderPlace,
     Reword,
     TakeFewer,
+    changed_claims,
     with_count,
     with_less,
 )
@@ -24,9 +26,11 @@ from scheduler_core.advice.trials import Trials
 from scheduler_core.base.errors import CoreError
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.engine.engine import Engine
-from scheduler_core.model.claim import Claim
+from scheduler_core.model.claim import Claim, ClaimRef, MatchAttribute
+from scheduler_core.model.device import QualifiedName
 from scheduler_core.model.names import qualified
 from scheduler_core.model.nodes import Node
+from scheduler_core.model.places import wider_places
 from scheduler_core.planning.freeing import freeings
 from scheduler_core.search.candidates import Offer, offers
 
@@ -97,6 +101,25 @@ def less(claims: Sequence[Claim], engine: Engine, node: Node, helps: Helps) -> I
                 smaller = (replace(wanted, amount=amount) for amount in _below(asked, name, seen))
                 changes = ((one, [with_less(each, one) for each in claims]) for one in smaller)
                 yield from islice((one for one, changed in changes if helps(changed, node)), 1)
+
+
+def widened(claims: Sequence[Claim], node: Node, helps: Helps) -> Iterator[MatchWiderPlace]:
+    """Yield, per attribute of a place that constraints match, the closest wider place that helps.
+
+    A machine may not know the closest places: there are no switches in many virtual machines, and GPUs have a
+    root of their own on others, so that an attribute is absent or never equal.
+    """
+    matched: dict[QualifiedName, list[ClaimRef]] = {}
+    for claim in claims:
+        for constraint in claim.constraints:
+            if isinstance(constraint, MatchAttribute):
+                matched.setdefault(constraint.attribute, []).append(claim.ref)
+    for old, refs in matched.items():
+        wider = (
+            MatchWiderPlace(node=node.name, claims=tuple(dict.fromkeys(refs)), old=old, new=new)
+            for new in wider_places(old)
+        )
+        yield from islice((one for one in wider if helps(changed_claims(one, claims), node)), 1)
 
 
 def dropped(claims: Sequence[Claim], node: Node, helps: Helps) -> Iterator[DropConstraint]:

@@ -21,13 +21,14 @@ from scheduler_core.engine.search.match_values import MatchValues
 from scheduler_core.engine.search.options import MatchedPositions
 from scheduler_core.engine.search.search_solver import PreparedSearch
 from scheduler_core.engine.search.search_space import SearchSpace
-from scheduler_core.engine.solve.columns import Blocks, ClaimMatches
+from scheduler_core.engine.solve.columns import Blocks, ClaimMatches, LowerSwitch
 from scheduler_core.engine.solve.coverage import Coverage, Covered, Uncovered
 from scheduler_core.engine.solve.plan import NodePlan
 from scheduler_core.engine.solve.planner import MOST_SUBPROBLEMS, Planner
 from scheduler_core.engine.solve.subproblem import BeyondTables
 from scheduler_core.model.claim import Constraint, DistinctAttribute, ExclusiveScope, MatchAttribute
 from scheduler_core.model.device import QualifiedName
+from scheduler_core.model.places import SWITCH, SWITCH_PATH, switch_levels
 from scheduler_core.rules.selectors import compile_selector
 from scheduler_core.search.pinned import Pins
 from scheduler_core.state.node_class import NodeClass, NodeView
@@ -163,10 +164,13 @@ class CompiledClaim:
         """Return the own entries of a component that decide what suits the claims, beside equal values.
 
         The selectors read them; so do the expressions of the node's devices about each other. The kind by
-        which a claim knows its rivals is compared with names in the claim, not with other devices.
+        which a claim knows its rivals is compared with names in the claim, not with other devices. A path of
+        switches is compared by its beginning.
         """
-        kinds = [rule.kind for rule in self.signature.rules if isinstance(rule, ExclusiveScope) and rule.kind]
-        if not kinds and not node_view.judges:
+        rules = self.signature.rules
+        names = [rule.kind for rule in rules if isinstance(rule, ExclusiveScope) and rule.kind]
+        names += [path for rule in rules if (path := _path_beside(rule)) is not None]
+        if not names and not node_view.judges:
             return self._slots_of(template)
         templates = dict.fromkeys(node_view.node_class.templates)
         texts = {facts.only_with for one in templates for facts in one.structure_class.device_facts}
@@ -174,8 +178,8 @@ class CompiledClaim:
         found = {slot for selectors in judges for slot in open_slots(selectors, template)}
         found |= {
             template.slots[location.entry]
-            for kind in kinds
-            for location in template.structure_class.locations(kind)
+            for name in names
+            for location in template.structure_class.locations(name)
             if location.entry in template.slots
         }
         return sorted(found.union(self._slots_of(template)))
@@ -189,8 +193,11 @@ class CompiledClaim:
         values = [self._values(node_view, rule) for rule in self.signature.rules]
         if any(one is None for one in values):
             return Uncovered("a constraint compares lists that overlap in part")
+        nearer = ((number, self._nearer(node_view, rule)) for number, rule in enumerate(self.signature.rules))
         matches = ClaimMatches(
-            tuple(one.chosen for one in matched), tuple(one for one in values if one is not None)
+            tuple(one.chosen for one in matched),
+            tuple(one for one in values if one is not None),
+            tuple((number, switches) for number, switches in nearer if switches),
         )
         key = (node_view.node_class, matches)
         found = self._same_matches.get(key)
@@ -294,6 +301,29 @@ class CompiledClaim:
             found.append(tuple(mine.items()))
         is_apart = len(frozenset().union(*numbers)) == sum(map(len, numbers))
         return tuple(found) if is_apart else None
+
+    def _nearer(self, node_view: NodeView, rule: Constraint) -> tuple[LowerSwitch, ...]:
+        """Return the switches below the topmost ones, where a rule compares these."""
+        path = _path_beside(rule)
+        if path is None:
+            return ()
+        found: dict[tuple[str, ...], list[int]] = {}
+        for number, component in enumerate(node_view.components):
+            tops = tuple(component.template.blocks(rule.attribute, component.own))
+            for value, mask in component.template.blocks(path, component.own):
+                switches = switch_levels(value)
+                below = mask & _union(its for top, its in tops if switches and top == switches[0])
+                for level in range(2, len(switches) + 1):
+                    masks = found.setdefault(switches[:level], [0] * len(node_view.components))
+                    masks[number] |= below
+        return tuple(LowerSwitch(len(switches), tuple(masks)) for switches, masks in found.items())
+
+
+def _path_beside(rule: Constraint) -> QualifiedName | None:
+    """Return the attribute with all switches above a device, where a rule compares the topmost one."""
+    domain, _, name = rule.attribute.rpartition("/")
+    is_topmost = isinstance(rule, MatchAttribute) and name == SWITCH
+    return QualifiedName(f"{domain}/{SWITCH_PATH}") if is_topmost else None
 
 
 def _gap_of(node_view: NodeView) -> str | None:

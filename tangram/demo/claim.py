@@ -12,8 +12,8 @@ from tangram.classes import class_name
 
 
 def suitable_claim(inventory: Inventory, driver: str) -> dict[str, Any]:
-    """Return a ResourceClaim for the node: partitions of one GPU, or one whole GPU where none has MIG."""
-    entry = next((entry for entry in inventory.gpus if entry.profiles), None)
+    """Return a ResourceClaim for the node: partitions of one GPU, or one whole GPU where none can be cut."""
+    entry = next((entry for entry in inventory.gpus if entry.profiles and entry.offers_partitions), None)
     if entry is None:
         return _claim("whole-gpu", {"requests": [_request("gpu", class_name("gpu", driver))]})
     profiles = list(_filling(entry.profiles))
@@ -26,13 +26,18 @@ def suitable_claim(inventory: Inventory, driver: str) -> dict[str, Any]:
 
 
 def _filling(profiles: tuple[MigProfile, ...]) -> Iterator[MigProfile]:
-    """Yield the plainest profile of each size, the smallest one twice, while they fit side by side."""
+    """Yield the plainest profile of each size, the smallest one twice, while they fit side by side.
+
+    A GPU of which no profile of all slices is known has no more multiprocessors to give than its largest one.
+    """
+    left = max(profile.multiprocessors for profile in profiles)
     room = max(place.start + place.size for profile in profiles for place in profile.placements)
     sizes = sorted({profile.compute_slices for profile in profiles})
     for size in (sizes[0], *sizes):
         profile = min((profile for profile in profiles if profile.compute_slices == size), key=_plainness)
         room -= profile.placements[0].size
-        if room < 0:
+        left -= profile.multiprocessors
+        if room < 0 or left < 0:
             return
         yield profile
 

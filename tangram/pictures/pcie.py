@@ -75,7 +75,7 @@ def _levels(function: PciFunction | None) -> tuple[str, ...]:
     named = (
         ("", f"{numa}, {path.root_complex or 'root complex unknown'}"),
         ("root port ", path.root_port),
-        ("switch ", path.switch),
+        *(("switch ", switch) for switch in path.switches),
     )
     return tuple(f"{kind}{name}" for kind, name in named if name is not None)
 

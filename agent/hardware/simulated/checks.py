@@ -25,6 +25,7 @@ from scheduler_core.model.names import LABEL_RULE, is_label
 
 _UUID: Final = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _ROOT_COMPLEX: Final = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}")
+_UNDER: Final = re.compile(r"[A-Za-z0-9_:-][A-Za-z0-9_.:-]*(/[A-Za-z0-9_:-][A-Za-z0-9_.:-]*)*")
 _CPUS: Final = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
 _CLASS: Final = re.compile(r"[0-9a-f]{6}")
 _VERSION: Final = re.compile(r"\d+(\.\d+)+")
@@ -96,6 +97,8 @@ def _root_complexes(document: Document) -> Iterator[_Problem]:
         if name in seen:
             yield field, name, "is given twice"
         seen.add(name)
+        if form.under and not _UNDER.fullmatch(form.under):
+            yield f"pci[{at}].under", form.under, "must be folders of sysfs joined by /, none of them a dot"
         if form.numa_node is not None and not 0 <= form.numa_node < len(document.numa):
             yield f"pci[{at}].numa_node", form.numa_node, "must be one of the nodes under numa"
 

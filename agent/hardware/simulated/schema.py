@@ -111,10 +111,17 @@ class PortForm(Form, frozen=True):
 
 
 class RootComplexForm(Form, frozen=True):
-    """A root complex such as ``pci0000:3a``. Shape: ``numa_node`` is None if the kernel says -1."""
+    """A root complex such as ``pci0000:3a``.
+
+    Shape: ``below`` are functions without a root port, as virtual machines have them; ``under`` is what sysfs
+           has before the root complex: another function's folder (VMD), or a device of a hypervisor's bus;
+           ``numa_node`` is None if the kernel says -1.
+    """
 
     root_complex: str
-    root_ports: tuple[PortForm, ...]
+    root_ports: tuple[PortForm, ...] = ()
+    below: tuple[GpuForm | NicForm | DataDirectForm, ...] = ()
+    under: str = ""
     numa_node: int | None = None
 
 

@@ -49,9 +49,12 @@ class Site:
 def sites(document: Document) -> Iterator[Site]:
     """Yield every function of the tree, each bridge before what lies below it."""
     for at, complex_ in enumerate(document.pci):
-        field, folder = f"pci[{at}].root_ports", f"sys/devices/{complex_.root_complex}"
+        folder = "/".join(filter(None, ("sys/devices", complex_.under, complex_.root_complex)))
+        numa_node = complex_.numa_node
         for number, port in enumerate(complex_.root_ports):
-            yield from _port(port, f"{field}[{number}]", folder, complex_.numa_node, PortType.ROOT_PORT)
+            yield from _port(port, f"pci[{at}].root_ports[{number}]", folder, numa_node, PortType.ROOT_PORT)
+        for number, form in enumerate(complex_.below):
+            yield _endpoint(form, f"pci[{at}].below[{number}]", folder, numa_node)
 
 
 def _port(port: PortForm, field: str, above: str, numa_node: int | None, kind: PortType) -> Iterator[Site]:
@@ -63,8 +66,13 @@ def _port(port: PortForm, field: str, above: str, numa_node: int | None, kind: P
             case SwitchForm():
                 yield from _switch(form, below, folder, numa_node)
             case GpuForm() | NicForm() | DataDirectForm():
-                at_folder = f"{folder}/{form.bdf}"
-                yield Site(f"{below}.bdf", Bdf(form.bdf), at_folder, numa_node, PortType.ENDPOINT, form)
+                yield _endpoint(form, below, folder, numa_node)
+
+
+def _endpoint(
+    form: GpuForm | NicForm | DataDirectForm, field: str, above: str, numa_node: int | None
+) -> Site:
+    return Site(f"{field}.bdf", Bdf(form.bdf), f"{above}/{form.bdf}", numa_node, PortType.ENDPOINT, form)
 
 
 def _switch(switch: SwitchForm, field: str, above: str, numa_node: int | None) -> Iterator[Site]:

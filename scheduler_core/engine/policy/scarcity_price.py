@@ -19,7 +19,7 @@ from scheduler_core.engine.policy.packings import Losses, Packing, lost, packing
 from scheduler_core.engine.policy.part_counts import PartCounts, PartKey
 from scheduler_core.engine.solve.component_view import ComponentView
 from scheduler_core.engine.solve.counted import CountedSubproblem
-from scheduler_core.engine.solve.plan import NodePlan, PlannedSubproblem, Solution
+from scheduler_core.engine.solve.plan import NodePlan, PlannedSubproblem, Solution, preference
 from scheduler_core.engine.solve.subproblem import Picks, Progress, States, Subproblem, after
 from scheduler_core.tables.component import Component
 
@@ -108,15 +108,15 @@ class ScarcityPrice:
             self._count(part_counts, [new - old for old, new in zip(was, now, strict=True)], 1)
 
     def choose(self, plan: NodePlan, components: Sequence[Component]) -> Priced | None:
-        """Return the cheapest answer with the preferred alternatives, and its price.
+        """Return the cheapest answer with the preferred alternatives and the closest devices, and its price.
 
         Raises: BeyondTables.
         """
         node_ways = self._node_ways(components)
         best: Offer | None = None
         chosen: PlannedSubproblem | None = None
-        for planned in plan.by_options:
-            if chosen is not None and planned.choice.options != chosen.choice.options:
+        for planned in plan.by_preference:
+            if chosen is not None and preference(planned) != preference(chosen):
                 break
             found = self._cheapest(planned, components, node_ways)
             if found is not None and (best is None or found[0] < best[0]):

@@ -16,15 +16,25 @@ Blocks = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
+class LowerSwitch:
+    """A switch below another one. Shape: ``level`` 2 or more; ``below`` the positions of each component."""
+
+    level: int
+    below: Masks
+
+
+@dataclass(frozen=True, slots=True)
 class ClaimMatches:
     """The devices and values of a node that matter to a claim signature.
 
     Shape: ``chosen`` has the masks of each component, one per set of selectors; ``values`` has, per rule and
-           component, the positions with equal values; rules on one attribute use the same numbers.
+           component, the positions with equal values; rules on one attribute use the same numbers;
+           ``nearer`` has, per rule that compares the topmost switch, the other switches of the node.
     """
 
     chosen: tuple[Masks, ...]
     values: tuple[tuple[Blocks, ...], ...]
+    nearer: tuple[tuple[int, tuple[LowerSwitch, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,13 +36,15 @@ class Solution:
 class PlannedSubproblem:
     """A subproblem of a plan, with the answers it has given.
 
-    Shape: ``floor`` is at most the lead of any answer; ``components`` are the numbers of its members.
+    Shape: ``floor`` is at most the lead of any answer; ``components`` are the numbers of its members;
+           ``level`` is how close its answers are: the levels of the switches that its constraints demand.
     """
 
     choice: ChosenAlternatives
     subproblem: Subproblem
     components: tuple[int, ...]
     floor: tuple[int, ...]
+    level: int = 0
     _known: dict[int, Solution | None] = field(default_factory=dict)
 
     def fits(self, components: Sequence[Component]) -> bool:
@@ -91,18 +93,27 @@ class PlannedSubproblem:
         return tuple(key)
 
 
+def preference(planned: PlannedSubproblem) -> tuple[tuple[int, ...], int]:
+    """Return a key that is less for preferred alternatives, then for closer devices."""
+    return planned.choice.options, -planned.level
+
+
 class NodePlan:
     """The subproblems of a claim on a node.
 
-    Shape: ``subproblems`` those with the first devices first; ``by_options`` the preferred alternatives
-           first.
+    Shape: ``subproblems`` those with the first devices first; ``by_preference`` has them and ``closer``, the
+           preferred alternatives first, of these the closest devices. What ``closer`` answers, some
+           subproblem answers as well.
     """
 
-    __slots__ = ("by_options", "subproblems")
+    __slots__ = ("by_preference", "subproblems")
 
-    def __init__(self, subproblems: Sequence[PlannedSubproblem]) -> None:
+    def __init__(
+        self, subproblems: Sequence[PlannedSubproblem], closer: Sequence[PlannedSubproblem] = ()
+    ) -> None:
         self.subproblems = tuple(sorted(subproblems, key=lambda planned: planned.floor))
-        self.by_options = tuple(sorted(self.subproblems, key=lambda planned: planned.choice.options))
+        every = (*self.subproblems, *sorted(closer, key=lambda planned: planned.floor))
+        self.by_preference = tuple(sorted(every, key=preference))
 
     def fits(self, components: Sequence[Component]) -> bool:
         """Whether there is an answer. Raises: BeyondTables."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import Final
@@ -12,6 +13,7 @@ from scheduler_core.engine.claims.claim_signature import ChosenAlternatives, Cla
 from scheduler_core.engine.solve.bundled import LOOSE, BundledSubproblem
 from scheduler_core.engine.solve.bundling import bundles_of, groups_by_value
 from scheduler_core.engine.solve.columns import (
+    Blocks,
     ClaimMatches,
     Columns,
     Masks,
@@ -32,6 +34,7 @@ from scheduler_core.tables.occupancy import OccupancyTables
 
 MOST_SUBPROBLEMS: Final = 512
 """The most subproblems of a plan. A claim that would need more is not covered by the tables."""
+_MOST_CLOSER: Final = 256  # combinations of switches of which the closest is preferred
 
 
 class Planner:
@@ -53,12 +56,52 @@ class Planner:
         Shape: the plan has at most ``most`` subproblems.
         """
         found: list[PlannedSubproblem] = []
+        closer: list[PlannedSubproblem] = []
         try:
             for choice in signature.choices:
                 found += self._subproblems(signature, node_class, seen, choice, most - len(found))
+                closer += self._closer(signature, node_class, seen, choice) if seen.nearer else ()
         except BeyondTables as beyond:
             return Uncovered(beyond.reason)
-        return Covered(NodePlan(found))
+        return Covered(NodePlan(found, closer))
+
+    def _closer(
+        self,
+        signature: ClaimSignature,
+        node_class: NodeClass,
+        seen: ClaimMatches,
+        choice: ChosenAlternatives,
+    ) -> list[PlannedSubproblem]:
+        """Return the subproblems in which devices that must share a tree of switches are closer than that.
+
+        A matchAttribute on the topmost switch asks for closeness, and a tree may have more switches below it.
+        Nothing is preferred where there would be many of these subproblems, or constraints of other kinds.
+        """
+        nearer = dict(seen.nearer)
+        rules = sorted({rule for alternative in choice.alternatives for rule in alternative.rules})
+        if not all(isinstance(signature.rules[rule], MatchAttribute) for rule in rules):
+            return []
+        options = [
+            [*((one.level, one.below) for one in nearer.get(rule, ())), *_of_any_level(seen.values[rule])]
+            for rule in rules
+        ]
+        if prod(map(len, options)) > _MOST_CLOSER:
+            return []
+        subproblems = []
+        for settled in product(*options):
+            level = sum(one for one, _ in settled)
+            if not level:
+                continue
+            self._effort.step()
+            allowed = {rule: below for rule, (_, below) in zip(rules, settled, strict=True)}
+            alternatives = masks_of(seen, choice, allowed)
+            try:
+                planned = self._counted_subproblem(node_class, seen, choice, alternatives, ())
+            except BeyondTables:
+                return []
+            if planned is not None:
+                subproblems.append(replace(planned, level=level))
+        return subproblems
 
     def _subproblems(
         self,
@@ -179,6 +222,10 @@ class Planner:
         if found is None:
             found = self._views[tables, masks] = ComponentView(tables, masks, self._effort)
         return found
+
+
+def _of_any_level(values: Sequence[Blocks]) -> Iterator[tuple[int, Masks]]:
+    return ((0, tuple(masks)) for masks in by_value(values).values())
 
 
 def _most_on_one_attribute(signature: ClaimSignature, rules: Sequence[int]) -> list[int]:

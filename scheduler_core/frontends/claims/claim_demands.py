@@ -14,12 +14,11 @@ from scheduler_core.frontends.joint.demand import JointDemand, Partitioned, Want
 from scheduler_core.frontends.joint.node_device import NodeDevice
 from scheduler_core.frontends.partitions.node_table import NodeTable
 from scheduler_core.frontends.partitions.table import PartitionSpec
-from scheduler_core.frontends.pods.cards import NUMA_NODE
-from scheduler_core.frontends.pods.exclusive import PCIE_ROOT
 from scheduler_core.frontends.pods.hints import Joint
 from scheduler_core.model.claim import Claim, ClaimRef
 from scheduler_core.model.device import QualifiedName
 from scheduler_core.model.names import qualified
+from scheduler_core.model.places import NUMA_NODE, PCIE_ROOT, SWITCH, SWITCH_PATH, switch_levels
 from scheduler_core.rules.scopes import Scope
 
 
@@ -83,9 +82,9 @@ def _demand(
 
 
 def switches_of(requests: Sequence[RequestDevices]) -> tuple[QualifiedName, ...]:
-    """Return the attributes that "same PCIe" compares, the finest first."""
+    """Return the attributes that "same PCIe" compares, the preferred one first."""
     drivers = {one.id.driver for request in requests for one in request.devices}
-    return (*(qualified("pcieSwitch", driver) for driver in sorted(drivers)), PCIE_ROOT)
+    return (*(qualified(SWITCH, driver) for driver in sorted(drivers)), PCIE_ROOT)
 
 
 def _compared(requests: Sequence[RequestDevices]) -> QualifiedName:
@@ -106,6 +105,10 @@ def _wanted(request: RequestDevices, scope: QualifiedName) -> Wanted:
                 kind=request.name,
                 number=place if minor is None else minor,
                 pcie=one.value(scope),
+                switches=switch_levels(
+                    one.value(qualified(SWITCH_PATH, one.id.driver)),
+                    one.value(qualified(SWITCH, one.id.driver)),
+                ),
                 numa=_numa(one),
                 is_touched=not one.is_free and not one.fails,
                 is_free=one.is_free,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from scheduler_core.base.effort import Effort
 from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.books.usage import Share
-from scheduler_core.frontends.joint.closeness import Cost, compactness, depth, distance
+from scheduler_core.frontends.joint.closeness import Cost, compactness, depth, distance, levels
 from scheduler_core.frontends.joint.demand import JointDemand, Partitioned, Wanted
 from scheduler_core.frontends.joint.distributions import distributions, scopes_with_devices
 from scheduler_core.frontends.joint.nearest_cards import nearest_cards
@@ -102,7 +102,7 @@ def answers(
             yield from ((devices, cards) for _, devices, cards in ranked)
         if demand.partitioned.is_binding:
             return
-    cards = _cards_by_scope(demand.together)
+    cards = [one.usable for one in demand.together]
     among = scopes_with_devices(_reachable(demand, demand.first), demand.first.everything, cards)
     count = len(demand.first.devices) if demand.first.count is None else demand.first.count
     ranked = [
@@ -153,9 +153,9 @@ def _ranked(
     near = distance(devices, cards)
     if partition:
         left, place = partition
-        return (left, *near, place), devices, cards
+        return (left, *near, *levels(devices, cards), place), devices, cards
     ranks = tuple(number for one in sorted(devices, key=lambda one: one.order) for number in one.order)
-    return (*near, *compactness(devices, first.used), *ranks), devices, cards
+    return (*near, *compactness(devices, cards, first.used), *ranks), devices, cards
 
 
 def _reachable(demand: JointDemand, first: Wanted) -> tuple[NodeDevice, ...]:
@@ -168,15 +168,6 @@ def _reachable(demand: JointDemand, first: Wanted) -> tuple[NodeDevice, ...]:
         for device in first.usable
         if device.pcie is not None and all(device.pcie in one for one in scopes)
     )
-
-
-def _cards_by_scope(together: Sequence[Wanted]) -> dict[object, object]:
-    """Return how many devices of the other types each PCIe scope has. Scopes with equal numbers are equal."""
-    found: dict[object, list[int]] = {}
-    for index, wanted in enumerate(together):
-        for device in wanted.usable:
-            found.setdefault(device.pcie, [0] * len(together))[index] += 1
-    return {scope: tuple(counts) for scope, counts in found.items()}
 
 
 def _apart(apart: Sequence[Wanted], trial: Trial) -> list[tuple[NodeDevice, ...]] | None:
@@ -214,11 +205,24 @@ def refusal(demand: JointDemand) -> JointRefusal:
                 first.kind, Cause.INSUFFICIENT, f"no suitable partition of {first.count} is free"
             )
     if demand.is_same_pcie and demand.together:
-        kinds = " and ".join((first.kind, *(one.kind for one in demand.together)))
-        detail = f"no choice has {kinds} below the same PCIe switches"
+        wanted = (first, *demand.together)
+        detail = f"no choice has {' and '.join(one.kind for one in wanted)} below the same {_scopes(wanted)}"
         return JointRefusal(first.kind, Cause.CONSTRAINT_UNSATISFIED, detail)
     detail = f"no {first.count} {first.kind} devices share the required topology scope"
     return JointRefusal(first.kind, Cause.CONSTRAINT_UNSATISFIED, detail)
+
+
+def _scopes(wanted: Sequence[Wanted]) -> str:
+    """Return what the PCIe scopes of devices are, in words."""
+    every = [device for one in wanted for device in one.devices]
+    unknown = next((one for one in every if one.pcie is None), None)
+    if unknown is not None:
+        return (
+            f"PCIe switches: the switch and the root complex of {unknown.kind} {unknown.number} are unknown"
+        )
+    if all(one.pcie in one.switches for one in every):
+        return "PCIe switches"
+    return "PCIe root complexes, which count where some device is not below a switch"
 
 
 def _alone(demand: JointDemand) -> JointDemand:

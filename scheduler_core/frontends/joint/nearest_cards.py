@@ -1,6 +1,7 @@
 """Chooses the cards for chosen GPUs: one per PCIe scope in turn, then from their NUMA nodes, then any.
 
-Cards of other scopes are taken only to reach the number that was asked for.
+Cards of other scopes are taken only to reach the number that was asked for. Of the cards of one scope those
+come first that share the most switches with a chosen GPU that has no card yet.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
+from scheduler_core.frontends.joint.closeness import has_levels, shared_switches
 from scheduler_core.frontends.joint.demand import Wanted
 from scheduler_core.frontends.joint.node_device import NodeDevice
 from scheduler_core.rules.scopes import Scope
@@ -24,19 +26,31 @@ def in_turn(devices: Sequence[NodeDevice], preferred: Collection[Scope]) -> list
 
 
 def by_closeness(
-    wanted: Wanted, scopes: Collection[Scope], numas: Collection[Scope]
+    wanted: Wanted, first: Sequence[NodeDevice], scopes: Collection[Scope], numas: Collection[Scope]
 ) -> Iterator[Sequence[NodeDevice]]:
     """Yield the free devices in groups, the closest group first; within a group in order of preference.
 
     Shape: every free device is in exactly one group.
     """
     usable = wanted.usable
-    rounds = in_turn(usable, scopes)
+    rounds = in_turn(_nearest_first(usable, first) if has_levels(first) else usable, scopes)
     yield from rounds
     close = {device.number for turn in rounds for device in turn}
     rest = [device for device in usable if device.number not in close]
     yield [device for device in rest if device.numa is not None and device.numa in numas]
     yield [device for device in rest if device.numa is None or device.numa not in numas]
+
+
+def _nearest_first(cards: Sequence[NodeDevice], first: Sequence[NodeDevice]) -> list[NodeDevice]:
+    left, found, without = list(cards), list[NodeDevice](), list(first)
+    while left:
+        pairs = ((card, device) for card in left for device in without or first)
+        card, device = max(pairs, key=lambda pair: shared_switches(*pair))
+        found.append(card)
+        left.remove(card)
+        if device in without:
+            without.remove(device)
+    return found
 
 
 def nearest_cards(
@@ -50,7 +64,7 @@ def nearest_cards(
     numas = {device.numa for device in first if device.numa is not None}
     count = len(wanted.devices) if wanted.count is None else wanted.count
     found: list[NodeDevice] = []
-    for number, devices in enumerate(by_closeness(wanted, scopes, numas)):
+    for number, devices in enumerate(by_closeness(wanted, first, scopes, numas)):
         # Where not every scope gets a card, those with most of the chosen devices come first.
         ranked = list(devices)
         if number == 0:

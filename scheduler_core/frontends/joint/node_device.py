@@ -30,17 +30,19 @@ class NodeDevice:
     """A GPU, a NIC or another card.
 
     Shape: ``number`` is its minor, or its index among devices of its kind; ``pcie`` and ``numa`` are its
-           scopes, None where unknown; ``is_touched`` where some part of it is in use; ``is_free`` where it
-           can be chosen, else ``why`` is the reason; ``takes`` are its pool devices, empty where it is not
-           free and where its caller counts them; ``score`` ranks devices that are equally close,
-           the highest first; ``index`` is the caller's own number for it; ``given`` are the amounts that it
-           gives, by resource name; ``order`` is the rank among devices that are otherwise equal.
+           scopes, None where unknown; ``switches`` are those above it, the topmost first; ``is_touched``
+           where some part of it is in use; ``is_free`` where it can be chosen, else ``why`` is the reason;
+           ``takes`` are its pool devices, empty where it is not free and where its caller counts them;
+           ``score`` ranks devices that are equally close, the highest first; ``index`` is the caller's own
+           number for it; ``given`` are the amounts that it gives, by resource name; ``order`` is the rank
+           among devices that are otherwise equal.
     """
 
     kind: str
     number: int
     pcie: Scope | None = None
     numa: Scope | None = None
+    switches: tuple[str, ...] = ()
     is_touched: bool = False
     is_free: bool = False
     takes: tuple[Take, ...] = ()

@@ -21,11 +21,11 @@ from scheduler_core.frontends.pods.reported import LABELS
 from scheduler_core.model.device import AttributeValue, QualifiedName
 from scheduler_core.model.names import bare
 from scheduler_core.model.obstacles import TaintNotTolerated
+from scheduler_core.model.places import NUMA_NODE, SWITCH, SWITCH_PATH, switch_levels
 from scheduler_core.model.sentences import obstacle_text
 from scheduler_core.model.taints import intolerable
 from scheduler_core.rules.scopes import Reserved, Scope, reservation
 
-NUMA_NODE = QualifiedName("resource.kubernetes.io/numaNode")
 ADDRESS = QualifiedName("resource.kubernetes.io/pciBusID")
 
 
@@ -34,14 +34,16 @@ class Card:
     """A GPU or card with its VFs.
 
     Shape: ``whole`` is None where only VFs or shares are published; ``part`` is the device of which pods
-           have shares, None where there is none; ``number`` its minor, else its index; ``refused`` says why
-           no pod may use it, whichever devices are in use, empty where pods may.
+           have shares, None where there is none; ``number`` its minor, else its index; ``switches`` are those
+           above it, the topmost first; ``refused`` says why no pod may use it, whichever devices are in
+           use, empty where pods may.
     """
 
     whole: OfferedDevice | None
     vfs: tuple[OfferedDevice, ...]
     number: int
     pcie: Scope | None
+    switches: tuple[str, ...]
     numa: Scope | None
     refused: str
     part: OfferedDevice | None = None
@@ -145,6 +147,7 @@ class NodeCards:
             vfs=vfs,
             number=minor if isinstance(minor, int) else place,
             pcie=self._pcie(lead),
+            switches=switch_levels(lead.own(SWITCH_PATH), lead.own(SWITCH)),
             numa=_single(lead.value(NUMA_NODE)),
             refused=self._refused([one for one in (whole, *vfs[:1], part) if one is not None][:2]),
             part=part,

@@ -11,8 +11,8 @@ from scheduler_core.frontends.pods.hints import FPGA, GPU, RDMA, Exclusive
 from scheduler_core.model.claim import ExclusiveScope
 from scheduler_core.model.device import QualifiedName
 from scheduler_core.model.names import qualified
+from scheduler_core.model.places import PCIE_ROOT, SWITCH
 
-PCIE_ROOT: Final = QualifiedName("resource.kubernetes.io/pcieRoot")
 DEVICE_TYPES: Final = {GPU: ("gpu",), RDMA: ("nic", "vf")}
 """The values of the attribute ``type`` of pool devices, by the type that annotations use."""
 GPU_PART: Final = "gpu-shared"
@@ -30,7 +30,7 @@ _RIVALS: Final = {
 
 def scopes_of(driver: str) -> tuple[QualifiedName, ...]:
     """Return what "same PCIe" compares: the switch where every candidate has one, else the root complex."""
-    return (qualified("pcieSwitch", driver), PCIE_ROOT)
+    return (qualified(SWITCH, driver), PCIE_ROOT)
 
 
 def exclusive_of(kind: str, policy: Exclusive, driver: str) -> ExclusiveScope:

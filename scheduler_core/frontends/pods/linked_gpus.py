@@ -18,6 +18,7 @@ from scheduler_core.frontends.partitions.table import Partition, PartitionTable
 from scheduler_core.frontends.pods.exclusive import LINKED
 from scheduler_core.frontends.pods.hints import GPU, Exclusive, Hint
 from scheduler_core.frontends.pods.offered_devices import OfferedDevice
+from scheduler_core.model.places import SWITCH, SWITCH_PATH, switch_levels
 from scheduler_core.rules.scopes import Scope
 from scheduler_core.state.places import admits
 
@@ -102,7 +103,12 @@ def _members(group: LinkedGpus, usable: Mapping[int, NodeDevice], hint: Hint) ->
             yield replace(known, is_free=known.is_free and may)
         else:
             yield NodeDevice(
-                kind=GPU, number=minor, pcie=group.pcie, numa=group.numa, is_free=may and matches
+                kind=GPU,
+                number=minor,
+                pcie=group.pcie,
+                switches=switch_levels(group.device.own(SWITCH_PATH), group.device.own(SWITCH)),
+                numa=group.numa,
+                is_free=may and matches,
             )
 
 

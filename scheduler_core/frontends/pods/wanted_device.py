@@ -49,6 +49,7 @@ class WantedDevice:
             kind=self.kind,
             number=card.number,
             pcie=card.pcie,
+            switches=card.switches,
             numa=card.numa,
             is_touched=is_touched,
             is_free=not isinstance(found, str),

@@ -51,7 +51,7 @@ def test_platform_devices_in_front_of_the_root_complex_do_not_matter() -> None:
 
     chain = Chain.of(parts)
 
-    assert chain == Chain("pci0003:00", (Bdf("0003:00:00.0"),))
+    assert chain == Chain("pci0003:00", (Bdf("0003:00:00.0"),), "platform/bus@0")
 
 
 def test_a_path_without_a_root_complex_still_has_a_root_port() -> None:
@@ -64,30 +64,30 @@ def test_a_function_on_the_root_complex_has_neither_port_nor_switch() -> None:
     assert pcie_path(bridges(), lambda _: None) == PciePath("pci0000:00")
 
 
-def test_the_nearest_of_two_cascaded_switches_counts() -> None:
+def test_cascaded_switches_are_named_from_the_root_port_down() -> None:
     chain = bridges("root", "up-1", "down-1", "up-2", "down-2")
 
     path = pcie_path(chain, lambda bridge: bridge.startswith("up"))
 
-    assert path == PciePath("pci0000:00", Bdf("root"), Bdf("up-2"))
+    assert path == PciePath("pci0000:00", Bdf("root"), (Bdf("up-1"), Bdf("up-2")))
 
 
 @pytest.mark.parametrize(
-    ("names", "switch"),
+    ("names", "switches"),
     [
-        (("root",), None),
-        (("root", "bridge"), None),
-        (("root", "up", "down"), "up"),
-        (("root", "up", "down", "bridge"), "up"),
-        (("root", "up", "down", "up-2", "down-2"), "up-2"),
+        (("root",), ()),
+        (("root", "bridge"), ()),
+        (("root", "up", "down"), ("up",)),
+        (("root", "up", "down", "bridge"), ("up",)),
+        (("root", "up", "down", "up-2", "down-2"), ("up", "up-2")),
     ],
 )
 def test_without_port_types_switches_are_found_by_counting(
-    names: tuple[str, ...], switch: str | None
+    names: tuple[str, ...], switches: tuple[str, ...]
 ) -> None:
     path = pcie_path(bridges(*names), lambda _: None)
 
-    assert path.switch == switch
+    assert path.switches == switches
 
 
 def test_a_known_upstream_port_is_believed_before_an_unknown_bridge_above_it() -> None:
@@ -95,7 +95,7 @@ def test_a_known_upstream_port_is_believed_before_an_unknown_bridge_above_it() -
 
     path = pcie_path(bridges("root", "odd", "up", "down"), kinds.get)
 
-    assert path.switch == "up"
+    assert path.switches == ("up",)
 
 
 def test_the_port_type_is_found_behind_other_capabilities() -> None:

@@ -68,8 +68,10 @@ def test_partitions_are_recorded_and_a_gi_without_a_ci_is_not(nvml_over, tmp_pat
 
 def test_what_a_node_file_cannot_say_is_left_out_by_name(tree) -> None:
     tree.function("pci0000:00/0000:00:03.0", vendor="0x1af4", device="0x1041")
-    tree.function("pci0000:00/0000:00:04.0", device="0x101d")
-    tree.netdev("eth1", "pci0000:00/0000:00:04.0")
+    odd = "pci0000:00/0000:00:05.0/0000:01:00.0/0000:02:00.0"
+    tree.bridges(odd, None, None)
+    tree.function(odd, device="0x101d")
+    tree.netdev("eth1", odd)
     recorder = Recorder(tree.sysfs)
 
     document = recorder.record("recorded", None)
@@ -77,5 +79,6 @@ def test_what_a_node_file_cannot_say_is_left_out_by_name(tree) -> None:
     assert document["pci"] == []
     assert recorder.left_out == [
         "NIC 0000:00:03.0: 1af4:1041 with link type None",
-        "nic 0000:00:04.0: a node file cannot tell what is above it, pci0000:00",
+        "nic 0000:02:00.0: a node file cannot tell what is above it, "
+        "pci0000:00 > 0000:00:05.0 > 0000:01:00.0",
     ]

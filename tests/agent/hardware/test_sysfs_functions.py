@@ -19,7 +19,7 @@ def test_a_function_says_what_it_is_and_where_it_hangs(tree) -> None:
 
     assert (function.vendor_id, function.device_id, function.class_code) == ("15b3", "101b", "020000")
     assert (function.numa_node, function.driver) == (1, "mlx5_core")
-    assert function.path == PciePath("pci0000:3a", Bdf("0000:3a:00.0"), Bdf("0000:3b:00.0"))
+    assert function.path == PciePath("pci0000:3a", Bdf("0000:3a:00.0"), (Bdf("0000:3b:00.0"),))
 
 
 def test_a_vmd_domain_of_five_digits_is_an_address_like_any_other(tree) -> None:
@@ -50,7 +50,7 @@ def test_bridges_without_a_readable_config_are_counted(tree) -> None:
     tree.bridges(path, None, None, None)
     tree.function(path)
 
-    assert tree.sysfs.function(Bdf("0000:3d:00.0")).path.switch == "0000:3b:00.0"
+    assert tree.sysfs.function(Bdf("0000:3d:00.0")).path.switches == ("0000:3b:00.0",)
 
 
 def test_port_types_are_believed_over_counting(tree) -> None:
@@ -58,7 +58,7 @@ def test_port_types_are_believed_over_counting(tree) -> None:
     tree.bridges(path, 4, 7, 7)
     tree.function(path)
 
-    assert tree.sysfs.function(Bdf("0000:3d:00.0")).path.switch is None
+    assert tree.sysfs.function(Bdf("0000:3d:00.0")).path.switches == ()
 
 
 def test_an_unknown_address_is_not_found(tree) -> None:

@@ -198,8 +198,8 @@ def test_too_many_attributes_are_given_up_in_the_documented_order_and_reported(m
     assert len(partition.attributes) + len(partition.capacity) == 32
     assert devices.pool.rejected == {}
     assert devices.left_out == (
-        "gpu-0 goes without dra.net/numaNode, pcieRootPort: "
-        "with 34 attributes and capacities it would exceed 32",
-        "partitions of gpu-0 go without dra.net/numaNode, pcieRootPort, resource.kubernetes.io/pciBusID: "
-        "with 35 attributes and capacities they would exceed 32",
+        "gpu-0 goes without pcieRootPort, dra.net/numaNode, resource.kubernetes.io/pciBusID: "
+        "with 35 attributes and capacities it would exceed 32",
+        "partitions of gpu-0 go without pcieRootPort, dra.net/numaNode, resource.kubernetes.io/pciBusID, "
+        "parentMinor: with 36 attributes and capacities they would exceed 32",
     )

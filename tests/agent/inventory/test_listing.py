@@ -23,6 +23,7 @@ TOPOLOGY = {
     "resource.kubernetes.io/numaNode",
     "dra.net/numaNode",
     f"{DRIVER}/pcieSwitch",
+    f"{DRIVER}/pcieSwitchPath",
     f"{DRIVER}/pcieRootPort",
 }
 

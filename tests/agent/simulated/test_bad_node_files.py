@@ -10,8 +10,10 @@ from agent.hardware.simulated import InvalidNodeFile, node_text, parse_node
 
 DGX, KEP, A30, L40S = "dgx-a100", "a100x2", "a30x4", "l40s"
 FIRST_GPU = "pci[0].root_ports[0].below[0]"
-FIRST_DGX_GPU = "pci[0].root_ports[0].below[0].downstream[0].below[0]"
-FIRST_DGX_NIC = "pci[0].root_ports[0].below[0].downstream[1].below[0]"
+DGX_SWITCH = "pci[0].root_ports[0].below[0]"
+FIRST_DGX_GPU = f"{DGX_SWITCH}.downstream[0].below[0].downstream[0].below[0]"
+FIRST_DGX_NIC = f"{DGX_SWITCH}.downstream[1].below[0].downstream[0].below[0]"
+SECOND_DGX_GPU = f"{DGX_SWITCH}.downstream[1].below[0].downstream[1].below[0].downstream[0].below[0]"
 
 
 def refusal(node: str, old: str, new: str) -> InvalidNodeFile:
@@ -65,7 +67,7 @@ def refusal(node: str, old: str, new: str) -> InvalidNodeFile:
             DGX,
             "0000:0f:00.0",
             "0000:07:00.0",
-            "pci[0].root_ports[0].below[0].downstream[2].below[0].bdf",
+            f"{SECOND_DGX_GPU}.bdf",
             "0000:07:00.0",
             f"given twice, first at {FIRST_DGX_GPU}.bdf",
             id="address-twice",
@@ -74,7 +76,7 @@ def refusal(node: str, old: str, new: str) -> InvalidNodeFile:
             DGX,
             "0000:0f:00.0",
             "0000:0c:00.3",
-            "pci[0].root_ports[0].below[0].downstream[2].below[0].bdf",
+            f"{SECOND_DGX_GPU}.bdf",
             "0000:0c:00.3",
             "given twice",
             id="address-of-a-vf",

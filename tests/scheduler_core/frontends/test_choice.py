@@ -12,9 +12,9 @@ from scheduler_core.frontends.joint.demand import JointDemand, Wanted
 from scheduler_core.frontends.joint.nearest_cards import nearest_cards
 from scheduler_core.frontends.joint.node_device import NodeDevice, Take
 
-places = st.lists(
-    st.tuples(st.sampled_from(["a0", "b0", "c1", "d1", None]), st.booleans()), min_size=1, max_size=6
-)
+TREES = ["a0", "a0/x", "a0/y", "a0/y/z", "b0", "b0/x", "b0/y", "b0/y/z", "c1", "d1", None]
+places = st.lists(st.tuples(st.sampled_from(TREES), st.booleans()), min_size=1, max_size=6)
+"""Paths of switches; the last letter of the topmost one is its NUMA node."""
 
 
 def node_devices(kind, found):
@@ -22,7 +22,8 @@ def node_devices(kind, found):
         NodeDevice(
             kind=kind,
             number=number,
-            pcie=scope,
+            pcie=None if scope is None else scope[:2],
+            switches=() if scope is None else tuple(scope[: end + 1] for end in range(1, len(scope), 2)),
             numa=None if scope is None else int(scope[1]),
             is_touched=not is_free,
             takes=(Take(0, f"{kind}-{number}"),) if is_free else (),
@@ -35,7 +36,7 @@ def cost(demand, chosen):
     cards = [nearest_cards(one, chosen, is_same_pcie=demand.is_same_pcie) for one in demand.together]
     if None in cards:
         return None
-    return (*distance(chosen, cards), *compactness(chosen, demand.first.used))
+    return (*distance(chosen, cards), *compactness(chosen, cards, demand.first.used))
 
 
 @settings(max_examples=300, deadline=None)

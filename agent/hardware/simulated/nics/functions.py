@@ -80,11 +80,12 @@ class Function:
     @property
     def netdev(self) -> str:
         """Return the name that its link first has: from its PF's address, as systemd's names are."""
-        _, bus, rest = self.nic.bdf.split(":")
+        domain, bus, rest = self.nic.bdf.split(":")
         device, function = rest.split(".")
         number = f"f{function}" if function != "0" else ""
         suffix = "" if self.index is None else f"v{self.index}"
-        return f"{_PREFIX[self.nic.form.link]}p{int(bus, 16)}s{int(device, 16)}{number}{suffix}"
+        where = f"P{int(domain, 16)}" if int(domain, 16) else ""
+        return f"{_PREFIX[self.nic.form.link]}{where}p{int(bus, 16)}s{int(device, 16)}{number}{suffix}"
 
     @property
     def link_index(self) -> int:

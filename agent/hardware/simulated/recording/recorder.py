@@ -124,10 +124,11 @@ class Recorder:
         function = nic.function
         ids = (function.vendor_id, function.device_id)
         models = [m.name for m in nic_models().values() if (m.vendor_id, m.pf_device_id) == ids]
-        if not models or nic.link_type is None:
+        link = nic.link_type or ("unspecified" if nic.rdma_device else None)
+        if not models or link is None:
             self.left_out.append(f"NIC {function.bdf}: {':'.join(ids)} with link type {nic.link_type}")
             return
-        form: Document = {"kind": "nic", "bdf": function.bdf, "model": models[0], "link": nic.link_type}
+        form: Document = {"kind": "nic", "bdf": function.bdf, "model": models[0], "link": link}
         form |= {"vfs": len(nic.vfs), "total_vfs": nic.total_vfs}
         first_vf = self._first_vf(nic)
         form |= {"first_vf": first_vf} if first_vf else {}
@@ -142,19 +143,24 @@ class Recorder:
         return shifted(pf, offset) if nic.total_vfs and offset else None
 
     def _hang(self, bdf: Bdf, form: Document) -> None:
-        """Hang a function below its bridges: a root port, then pairs of a switch's ports."""
+        """Hang a function below its bridges: a root port, then pairs of a switch's ports; or on the root."""
         try:
             chain, node = self.sysfs.chain(bdf), self.sysfs.function(bdf).numa_node
         except HardwareError as error:
             self.left_out.append(f"{form['kind']} {bdf}: {error}")
             return
         root, bridges = chain.root_complex, chain.bridges
-        if root is None or len(bridges) % 2 == 0:
+        if root is None or (bridges and len(bridges) % 2 == 0):
             above = " > ".join((root or "no root complex", *bridges))
             self.left_out.append(f"{form['kind']} {bdf}: a node file cannot tell what is above it, {above}")
             return
-        entry = self._complexes.setdefault(root, {"root_complex": root, "numa_node": node, "root_ports": []})
-        port = _member(entry["root_ports"], "port", bridges[0], {"below": []})
+        entry = self._complexes.setdefault(root, {"root_complex": root, "numa_node": node})
+        if chain.under:
+            entry["under"] = chain.under
+        if not bridges:
+            entry.setdefault("below", []).append(form)
+            return
+        port = _member(entry.setdefault("root_ports", []), "port", bridges[0], {"below": []})
         for upstream, downstream in zip(bridges[1::2], bridges[2::2], strict=True):
             switch = _member(port["below"], "upstream", upstream, {"kind": "switch", "downstream": []})
             port = _member(switch["downstream"], "port", downstream, {"below": []})

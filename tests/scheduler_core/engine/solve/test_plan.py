@@ -101,5 +101,5 @@ def test_subproblems_are_ordered_by_floor_and_by_preferred_alternatives(given_pl
     plan = NodePlan(subproblems)
 
     assert [one.floor for one in plan.subproblems] == sorted(one.floor for one in subproblems)
-    options = [one.choice.options for one in plan.by_options]
+    options = [one.choice.options for one in plan.by_preference]
     assert options == sorted(options)
