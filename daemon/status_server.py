@@ -31,6 +31,7 @@ _LONGEST_CHANGE: Final = 64  # bytes
 METRICS_PATH: Final = "/metrics"
 _STUCK_S: Final = 300.0  # long, because one slow device must not get the program killed
 _ENDS_S: Final = 5.0
+_WATCH_S: Final = 0.5
 _TAKEN: Final = (
     "it is tried again and everything else goes on; the operator frees the address, "
     "or gives another one with --metrics-address"
@@ -191,18 +192,47 @@ def _serve_when_free(
 def serving_probes(path: Path, answers: Answers, changes: Changes = _NO_CHANGES) -> Iterator[None]:
     """Serve on a unix socket while the block runs. Raises: OSError if the socket cannot be made."""
     try:
-        if path.is_socket():
-            path.unlink()  # this container's last run left it: the folder belongs to the pod alone
-        server = _SocketServer(path, answers, changes)
+        server = _listening(path, answers, changes)
     except OSError as error:
         remedy = "--probe-socket must name an unused path in an existing folder"
         raise OSError(f"listen for probes on {path}: {error}; {remedy}") from error
+    _log.info("answers probes on %s", path)
+    ended = threading.Event()
+    thread = threading.Thread(target=_answer_probes, args=(server, path, ended), name="probes", daemon=True)
+    thread.start()
     try:
-        with _running(server):
-            _log.info("answers probes on %s", path)
-            yield
+        yield
     finally:
+        ended.set()
+        thread.join(_ENDS_S)
         path.unlink(missing_ok=True)
+
+
+def _listening(path: Path, answers: Answers, changes: Changes) -> _SocketServer:
+    if path.is_socket():
+        path.unlink()  # this container's last run left it: the folder belongs to the pod alone
+    return _SocketServer(path, answers, changes)
+
+
+def _answer_probes(server: _SocketServer, path: Path, ended: threading.Event) -> None:
+    """Answer on a socket until ``ended``; one that was removed is made again."""
+    while True:
+        with _running(server):
+            while not ended.wait(_WATCH_S) and path.is_socket():
+                pass
+        trouble = ""
+        while not ended.is_set():
+            try:
+                server = _listening(path, server.answers, server.changes)
+                break
+            except OSError as error:
+                if str(error) != trouble:
+                    _log.error("cannot listen for probes on %s again: %s; it is retried", path, error)
+                trouble = str(error)
+                ended.wait(_WATCH_S)
+        if ended.is_set():
+            return
+        _log.warning("the socket for probes %s was removed; it is served again", path)
 
 
 @contextmanager

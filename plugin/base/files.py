@@ -9,7 +9,9 @@ call returns; waiting for the disk is most of what such a call costs.
 from __future__ import annotations
 
 import errno
+import logging
 import os
+import secrets
 import stat
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +19,7 @@ from typing import Final
 
 from plugin.base.errors import StorageFailed
 
+_log = logging.getLogger(__name__)
 _TEMPORARY: Final = ".tmp"
 _PIECE_BYTES: Final = 64 * 1024
 _PASSING: Final = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EAGAIN}
@@ -44,7 +47,7 @@ def original_name(temporary: str) -> str | None:
 def replace(path: Path, data: bytes, mode: int, *, synced: bool) -> None:
     """Write a file in one step. Two writers of one path must exclude each other.
 
-    An empty folder in its place is removed.
+    A folder in its place is removed, or moved aside if it has content.
     Shape: ``synced`` whether the file survives a power cut once this returns. A power cut before that may
            leave an empty file: content and name are synced together, which takes half as long as in turn.
     Raises: StorageFailed; the file then has its old content, or the new one if only the sync failed.
@@ -97,7 +100,8 @@ def shorten(path: Path, length: int) -> None:
 def remove(path: Path) -> bool:
     """Remove a file and its temporary file; return whether there was a file.
 
-    An empty folder in its place is removed, too. After a power cut it may exist again. Raises: StorageFailed.
+    A folder in its place is removed or moved aside, too. After a power cut it may exist again.
+    Raises: StorageFailed.
     """
     folder, _, name = os.fspath(path).rpartition("/")
     try:
@@ -123,7 +127,7 @@ def read(path: Path | str, unreadable: bytes | None = None) -> bytes | None:
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise OSError("it is no regular file")
+            raise OSError("it is not a regular file")
         return _read(descriptor, found.st_size)
     except OSError as error:
         return _unread(path, error, unreadable)
@@ -157,7 +161,7 @@ def identity(path: Path) -> tuple[int, ...] | None:
 
 
 def move(path: Path, target: Path) -> None:
-    """Rename a file within its folder. An empty folder in its new place is removed. Raises: StorageFailed."""
+    """Rename a file within its folder. A folder in its new place makes room. Raises: StorageFailed."""
     try:
         path.replace(target)
     except OSError as error:
@@ -227,10 +231,24 @@ def _unlink(path: str | Path) -> bool:
         raise
 
 
-def _has_made_room(error: OSError, *paths: Path | str) -> bool:
-    """Remove the empty folders in the place of these files; return whether one made the call fail.
+def move_aside(path: Path | str) -> None:
+    """Move what is in the place of a file of ours to a hidden name beside it, and log that.
 
-    Raises: StorageFailed where a folder cannot be removed, for example one with content.
+    Raises: StorageFailed.
+    """
+    folder, _, name = os.fspath(path).rpartition("/")
+    aside = f"{folder}/.{name}.{secrets.token_hex(4)}.aside"
+    try:
+        os.rename(path, aside)
+    except OSError as error:
+        raise StorageFailed("move aside", str(path), _reason(error), _MOVES_IT) from error
+    _log.warning("%s was not a file of this driver; it was moved to %s", path, aside)
+
+
+def _has_made_room(error: OSError, *paths: Path | str) -> bool:
+    """Remove the folders in the place of these files; return whether one made the call fail.
+
+    One with content is moved aside. Raises: StorageFailed.
     """
     if error.errno not in {errno.EISDIR, errno.ENOTEMPTY, errno.EEXIST}:
         return False
@@ -241,8 +259,7 @@ def _has_made_room(error: OSError, *paths: Path | str) -> bool:
         except OSError as refusal:
             if refusal.errno not in {errno.ENOTEMPTY, errno.EEXIST}:
                 raise StorageFailed("remove", f"folder {folder}", _reason(refusal)) from refusal
-            reason = "it is in the place of a file of this driver and is not empty"
-            raise StorageFailed("remove", f"folder {folder}", reason, _MOVES_IT) from refusal
+            move_aside(folder)
     return bool(found)
 
 

@@ -173,7 +173,7 @@ class Driver:
             self._claim_locks.only_claim(uid, f"unprepare claim {ref}", budget),
         ):
             self.sight.forget(uid)
-            record = self._store.load_to_end(uid)
+            record = self._store.load_to_end(uid, lambda found: self._steps.completed(found, ref))
             if record is None:
                 next_state(State.ABSENT, Event.UNPREPARE)
                 self._steps.remove_files(ref, uid)

@@ -10,7 +10,8 @@ none.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -94,16 +95,21 @@ class RecordStore:
         found = self._read(uid)
         return found if isinstance(found, Quarantined) else None
 
-    def load_to_end(self, uid: ClaimUid) -> Record | None:
+    def load_to_end(
+        self, uid: ClaimUid, completed: Callable[[Quarantined], Quarantined] = lambda found: found
+    ) -> Record | None:
         """Return a claim's record so that the claim can be undone, as its pod is gone; None without one.
 
-        A quarantine ends with that. The caller holds the claim's lock. Raises: RecordTooNew; StorageFailed.
+        A quarantine ends with that, also that of a claim whose record is gone.
+        Shape: ``completed`` adds what else is known of a claim in quarantine.
+        The caller holds the claim's lock. Raises: RecordTooNew; StorageFailed; whatever ``completed`` raises.
         """
-        try:
-            return self.load(uid)
-        except RecordDamaged:
-            found = self.quarantined(uid)
-        return self.load(uid) if found is None else self.end_quarantine(found)
+        with suppress(RecordDamaged):
+            record = self.load(uid)
+            if record is not None:
+                return record
+        found = self.quarantined(uid) or lost(self._path(uid), uid, self.cdi)
+        return self.load(uid) if found is None else self.end_quarantine(completed(found))
 
     def releasable(self, uid: ClaimUid) -> Quarantined:
         """Return a claim that an operator may release: in quarantine, or half undone since it was.
@@ -128,14 +134,14 @@ class RecordStore:
         where no sound line says what the claim has. A claim that is half undone keeps its record.
         The caller holds the claim's lock. Raises: StorageFailed.
         """
-        if self.quarantined(found.uid) is None:
-            return self.load(found.uid)
         path, aside = self._path(found.uid), aside_of(self._path(found.uid))
+        if files.exists(path) and self.quarantined(found.uid) is None:
+            return self.load(found.uid)
         record = found.record.in_state(State.UNDOING) if found.record and found.is_undone_at_end else None
         if files.exists(path) and record is None:
             files.move(path, aside)
         elif files.exists(path):  # one file is there at any moment
-            files.replace(aside, files.read(path) or b"", _MODE, synced=False)
+            files.replace(aside, files.read(path, unreadable=b"") or b"", _MODE, synced=False)
         _log.warning("%s: its record is now %s (%s); %s", found.text, aside, found.why, found.what_is_left)
         if record is not None:
             self.save(record)

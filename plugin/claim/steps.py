@@ -32,6 +32,7 @@ from plugin.claim.metadata import request_files
 from plugin.claim.overlap import refuse_overlap
 from plugin.claim.plan import is_same_allocation
 from plugin.claim.preparation import Plan
+from plugin.claim.quarantine.quarantined import Quarantined
 from plugin.claim.record import Record, under_mps, with_interval
 from plugin.claim.record_store import RecordStore
 from plugin.claim.states import Event, State, next_state
@@ -212,6 +213,25 @@ class ClaimSteps(msgspec.Struct, frozen=True, kw_only=True):
         """
         self.cdi.remove(uid)
         self.metadata.remove(ref, uid)
+
+    def completed(self, found: Quarantined, ref: ClaimRef) -> Quarantined:
+        """Return a claim in quarantine with what its CDI document says of its MIG devices.
+
+        Shape: ``ref`` how people name the claim, if no line of its record says it.
+        Raises: RecordUnusable; HardwareError.
+        """
+        devices = self.node.snapshot.devices
+        name = found.known.ref or ref
+        claim = Record(
+            claim_uid=found.uid,
+            namespace=name.namespace,
+            name=name.name,
+            driver=devices.pool.id.driver,
+            boot_id=self.machine.boot.boot_id(),
+            state=State.STARTED,
+            devices=(),
+        )
+        return found.with_instances(self.machine.gpus, devices, claim)
 
     def remove_placeholder(self, uid: ClaimUid, ref: ClaimRef) -> None:
         """Remove a claim's placeholder, or the temporary file of a write that failed; an error is logged."""

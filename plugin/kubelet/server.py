@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -30,7 +31,7 @@ from plugin.claim.repeated import repeated
 from plugin.kubelet import sockets
 from plugin.kubelet.dra_grpc import DraV1, DraV1Beta1
 from plugin.kubelet.dra_service import Service
-from plugin.kubelet.endpoint import Endpoint, refuse_taken, serve
+from plugin.kubelet.endpoint import Endpoint, refuse_taken
 from plugin.kubelet.health_service import add_health
 from plugin.kubelet.health_streams import POLL_S, HealthStreams
 from plugin.kubelet.paths import PluginPaths
@@ -48,6 +49,7 @@ _OPTIONS: Final = (("grpc.http2.bdp_probe", 0),)
 _FOLDER_MODE: Final = 0o750
 _LOOK_S: Final = 5.0
 _POLICY_S: Final = 2.0
+_SOCKETS_S: Final = 2.0
 _log = logging.getLogger(__name__)
 
 
@@ -68,6 +70,12 @@ class Running:
         self._hooks = hooks
         self._care = ExitStack()
         self._care.enter_context(care)
+        self._care.enter_context(repeated("sockets", _SOCKETS_S, self.look_after_sockets))
+
+    def look_after_sockets(self) -> None:
+        """Serve removed sockets again; the registration's comes last, because the kubelet then calls."""
+        self._dra.look_after()
+        self._registration.look_after()
 
     def stop(self) -> None:
         """Deregister first, so that the kubelet calls no server that is going away."""
@@ -191,9 +199,11 @@ def _served(
     paths: PluginPaths,
     care: AbstractContextManager[None],
 ) -> Running:
-    dra = serve(_dra_server(service, streams), paths.dra_socket, paths.grace_s)
+    dra = Endpoint(partial(_dra_server, service, streams), paths.dra_socket, paths.grace_s)
     try:
-        registration = serve(_registration_server(paths), paths.registration_socket, paths.grace_s)
+        registration = Endpoint(
+            partial(_registration_server, paths), paths.registration_socket, paths.grace_s
+        )
     except PluginError:
         streams.close()
         dra.close()

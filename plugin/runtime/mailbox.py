@@ -81,11 +81,15 @@ class Mailbox:
         """
         files.make_folder(self.folder, _MODE)
         program = package_files("plugin.runtime").joinpath(PROGRAM).read_bytes()
-        if files.read(self.folder / PROGRAM) != program:
+        # Another program may stand there: a link, a folder or a FIFO is not ours, whatever it leads to.
+        present = files.read(self.folder / PROGRAM, unreadable=b"")
+        if present != program or (self.folder / PROGRAM).is_symlink():
             files.replace(self.folder / PROGRAM, program, _PROGRAM_MODE, synced=False)
         bell = self.folder / _BELL
         try:
             self.folder.chmod(_MODE)
+            if files.exists(bell) and not stat.S_ISFIFO(bell.lstat().st_mode):
+                files.move_aside(bell)
             with suppress(FileExistsError):
                 os.mkfifo(bell, 0o600)
             # For writing, too: a FIFO that somebody has open for both never seems closed.

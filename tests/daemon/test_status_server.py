@@ -7,6 +7,7 @@ import urllib.error
 import urllib.request
 
 import pytest
+from controlled_server import eventually
 
 from agent.publishing.metrics import Metrics
 from daemon.status.asking import ask
@@ -136,3 +137,16 @@ def test_nothing_can_be_changed_over_an_address(port):
 
     with pytest.raises(urllib.error.HTTPError, match="405"):
         urllib.request.urlopen(request, timeout=5)
+
+
+def test_a_socket_for_probes_that_was_removed_is_served_again(tmp_path, caplog):
+    path = tmp_path / "probe.sock"
+    with serving_probes(path, {"/healthz": lambda: (200, "ok\n")}):
+        path.unlink()
+        eventually(path.is_socket, "the socket is there again")
+        with socket.socket(socket.AF_UNIX) as asking:
+            asking.connect(str(path))
+            asking.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+            assert b"ok" in asking.makefile("rb").read()
+        eventually(lambda: "was removed; it is served again" in caplog.text, "it is logged")
+    assert not path.exists()

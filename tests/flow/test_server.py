@@ -17,6 +17,7 @@ import pytest
 from plugin.base.errors import SocketTaken, StorageFailed
 from plugin.claim.claim_directory import ClaimDirectory
 from plugin.claim.driver import Driver
+from plugin.kubelet.liveness import liveness_of
 from plugin.kubelet.server import start
 
 
@@ -49,15 +50,33 @@ def test_a_socket_that_another_process_serves_is_left_to_it(
         assert kubelet_of(site).info().name == "tangram.dev"
 
 
-def test_something_that_is_no_socket_is_never_removed(site: Any) -> None:
+def test_what_is_not_a_socket_is_moved_aside(
+    site: Any, kubelet_of: Callable[..., Any], caplog: pytest.LogCaptureFixture
+) -> None:
     path = site.options.registration_socket
     path.parent.mkdir(parents=True)
     path.write_text("precious")
 
-    with pytest.raises(SocketTaken, match="is no socket"):
-        site.start()
+    with site.start():
+        assert kubelet_of(site).info().name == "tangram.dev"
 
-    assert path.read_text() == "precious"
+    (aside,) = path.parent.glob(f".{path.name}.*.aside")
+    assert aside.read_text() == "precious"
+    assert f"it was moved to {aside}" in caplog.text
+
+
+@pytest.mark.parametrize("is_folder_gone", [False, True])
+def test_a_socket_that_was_removed_is_served_again(
+    site: Any, kubelet_of: Callable[..., Any], caplog: pytest.LogCaptureFixture, is_folder_gone: bool
+) -> None:
+    with site.start() as running:
+        for path in (site.options.dra_socket, site.options.registration_socket):
+            shutil.rmtree(path.parent) if is_folder_gone else path.unlink()
+        running.look_after_sockets()
+
+        assert kubelet_of(site).info().name == "tangram.dev"
+        assert liveness_of(site.options.dra_socket)["/healthz"]()[0] == 200
+    assert caplog.text.count("it is served again") == 2
     assert not site.options.dra_socket.exists()
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import Final
 
+from agent.hardware.errors import HardwareError
 from plugin.base.budget import Budget
+from plugin.base.errors import RecordUnusable
 from plugin.claim.attribution import attributed
 from plugin.claim.claim_locks import ClaimLocks
 from plugin.claim.quarantine.quarantined import Quarantined
@@ -122,6 +124,8 @@ class Repairer:
 
         The caller holds the claim's lock. Raises: PluginError.
         """
+        with suppress(RecordUnusable, HardwareError):  # what is not known of its instances is the operator's
+            found = self.steps.completed(found, ClaimRef("", found.uid))
         with self._targets(found.record, found.uid, budget):
             self._end_quarantine(found, boot_id)
 

@@ -170,18 +170,19 @@ def test_a_file_is_moved_to_the_place_of_an_empty_folder(tmp_path: Path) -> None
         lambda path: files.move(path.with_name("other"), path),
     ],
 )
-def test_a_folder_with_content_in_the_place_of_a_file_stays_and_it_is_said_who_acts(
-    tmp_path: Path, act: Callable[[Path], object]
+def test_a_folder_with_content_in_the_place_of_a_file_is_moved_aside_and_logged(
+    tmp_path: Path, act: Callable[[Path], object], caplog: pytest.LogCaptureFixture
 ) -> None:
     precious = tmp_path / "file" / "precious"
     precious.parent.mkdir()
     precious.write_bytes(b"")
     (tmp_path / "other").write_bytes(b"")
 
-    with pytest.raises(StorageFailed, match=r"folder .*/file: .* is not empty; the operator moves it away"):
-        act(tmp_path / "file")
+    act(tmp_path / "file")
 
-    assert precious.exists()
+    (aside,) = tmp_path.glob(".file.*.aside")
+    assert (aside / "precious").exists()
+    assert f"it was moved to {aside}" in caplog.text
 
 
 @pytest.mark.parametrize("harm", sorted(UNREADABLE))
