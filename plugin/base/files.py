@@ -54,7 +54,8 @@ def replace(path: Path, data: bytes, mode: int, *, synced: bool) -> None:
     """
     folder, _, name = os.fspath(path).rpartition("/")
     temporary = f"{folder}/{_temporary(name)}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+    # Without blocking: a pipe that nobody reads is refused at once.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
         descriptor = _opened(temporary, mode, flags)
         try:
@@ -77,7 +78,7 @@ def append(path: Path, data: bytes, mode: int) -> int:
     The data survives the end of the process, but no power cut. This costs a file system less than replacing
     the file. Raises: StorageFailed; the file may then end with half of the data.
     """
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
         descriptor = _opened(os.fspath(path), mode, flags)
         try:

@@ -6,8 +6,12 @@ the folder; readers need none.
 
 from __future__ import annotations
 
+import errno
 import fcntl
+import logging
 import os
+import secrets
+import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -15,7 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+_log = logging.getLogger(__name__)
 _ASIDE: Final = ".damaged"
+_TEMPORARY: Final = ".tmp"
+_LEFT_S: Final = 600.0
 _FILE_MODE: Final = 0o644
 _FOLDER_MODE: Final = 0o755
 _TRIES: Final = 50
@@ -53,22 +60,33 @@ class SharedFile:
     sleep: Callable[[float], None] = time.sleep
 
     def read(self, most: int) -> bytes | None:
-        """Return up to ``most + 1`` bytes, None where there is no file. Raises: NotKept."""
+        """Return up to ``most + 1`` bytes, None where there is no file. Raises: NotKept.
+
+        Users without privileges may write in the folder, and root reads it. So a link is not followed, a pipe
+        is not waited for, and both are an empty file: no kind of file is sound then.
+        """
         try:
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
             try:
-                return os.read(descriptor, most + 1)
+                is_plain = stat.S_ISREG(os.fstat(descriptor).st_mode)
+                return os.read(descriptor, most + 1) if is_plain else self._refused()
             finally:
                 os.close(descriptor)
         except FileNotFoundError:
             return None
         except OSError as error:
+            if error.errno == errno.ELOOP:
+                return self._refused()
             raise NotKept.because(f"{self.path} cannot be read", error) from error
+
+    def _refused(self) -> bytes:
+        _log.warning("%s is not read: it is a link, a pipe or a folder, and not a plain file", self.path)
+        return b""
 
     def stamp(self) -> Stamp:
         """Return what changes when the file is replaced."""
         try:
-            found = os.stat(self.path)
+            found = os.lstat(self.path)
         except OSError:
             return None
         return found.st_ino, found.st_mtime_ns, found.st_size
@@ -90,9 +108,9 @@ class SharedFile:
 
     def replace(self, data: bytes) -> None:
         """Write the file; it survives a power cut. Among several writers hold the lock. Raises: NotKept."""
-        # In a folder for several users nobody may write what is left of another one's file.
-        temporary = self.path.parent / f".{self.path.name}.{os.geteuid()}-{os.getpid()}.tmp"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+        # In a folder for several users another one may put anything under a name that it can guess.
+        temporary = self.path.parent / f"{self._temporary}{secrets.token_hex(8)}{_TEMPORARY}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=_FOLDER_MODE)
             try:
@@ -100,6 +118,7 @@ class SharedFile:
                     file.write(data)
                     file.flush()
                     os.fsync(file.fileno())
+                    self._remove_left(os.fstat(file.fileno()).st_mtime)
                 temporary.replace(self.path)
             except OSError:
                 with suppress(OSError):
@@ -125,6 +144,20 @@ class SharedFile:
             self.path.unlink(missing_ok=True)
         except OSError as error:
             raise NotKept.because(f"{self.path} cannot be removed", error) from error
+
+    @property
+    def _temporary(self) -> str:
+        return f".{self.path.name}."
+
+    def _remove_left(self, now_s: float) -> None:
+        """Remove temporary files of this user that processes left which were killed long ago."""
+        for name in os.listdir(self.path.parent):
+            if name.startswith(self._temporary) and name.endswith(_TEMPORARY):
+                left = self.path.parent / name
+                with suppress(OSError):
+                    found = left.lstat()
+                    if found.st_uid == os.geteuid() and now_s - found.st_mtime > _LEFT_S:
+                        left.unlink()
 
     def _lock(self, descriptor: int) -> None:
         folder = self.path.parent

@@ -21,7 +21,7 @@ STRANGERS: dict[str, Callable[[Path], object]] = {
     "an empty folder": lambda path: path.mkdir(),
     "a folder with content": _folder,
     "a link": lambda path: path.symlink_to("/etc/hostname"),
-    "a pipe": lambda path: os.mkfifo(path),
+    "a pipe": os.mkfifo,
     "another file": lambda path: path.write_text("precious"),
 }
 

@@ -168,16 +168,22 @@ def test_what_is_written_can_be_read_whatever_numbers_somebody_wrote_down(file):
     assert numbering(seen(A, B, C)) == file.read() == {**found, C: 1}
 
 
-@pytest.mark.parametrize("where", ["file", "folder"])
-def test_numbers_that_cannot_be_kept_are_used_and_told_once(where, file, board):
-    if where == "file":
-        file.path.mkdir(parents=True)
-    else:
-        file.folder.write_text("no folder")
+def test_numbers_that_cannot_be_kept_are_used_and_told_once(file, board):
+    file.folder.write_text("not a folder")
     numbering = kept(file, board, [Witness(3, A)])
 
     assert [numbering(seen(A)), numbering(seen(A, B))] == [{A: 3}, {A: 3, B: 4}]
     assert [reason for reason, _ in board.told] == ["GpuNumbersNotKept"]
+
+
+def test_a_folder_in_the_place_of_the_file_is_set_aside(file, board):
+    file.path.mkdir(parents=True)
+    (file.path / "precious").write_text("kept")
+
+    assert kept(file, board, [Witness(3, A)])(seen(A)) == {A: 3} == file.read()
+
+    (aside,) = file.folder.glob("*.damaged")
+    assert (aside / "precious").exists()
 
 
 def test_a_writer_that_holds_the_lock_for_ever_stops_nobody(file, board):

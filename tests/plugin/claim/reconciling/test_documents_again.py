@@ -163,11 +163,13 @@ def test_a_document_that_cannot_be_made_is_logged_once_and_tried_again_soon(
 ) -> None:
     bench.prepare("u1", "gpu-0")
     bench.document("u1").unlink()
-    (bench.document("u1") / "precious").mkdir(parents=True)
+    folder = bench.document("u1").parent
+    folder.rename(folder.with_name("moved"))
+    folder.write_text("a file in the place of the folder")
 
     assert [look(), look()] == [False, False]
 
     assert len([line for line in caplog.messages if "failed and is tried again" in line]) == 1
-    (bench.document("u1") / "precious").rmdir()
+    folder.unlink()
     assert look()
     assert bench.document("u1").is_file()
