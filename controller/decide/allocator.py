@@ -17,11 +17,13 @@ from scheduler_core.engine.engine import Engine
 from scheduler_core.engine.policy.policies import BEST_FIT, Policy
 from scheduler_core.frontends.configuration.check import (
     allocated_problems,
+    daemon_uses,
     has_conditions,
     unprepared_devices,
 )
+from scheduler_core.frontends.configuration.device_rules import several_in_container
 from scheduler_core.frontends.placement.decide import NoNode
-from scheduler_core.model.claim import AllocatedClaim, Claim
+from scheduler_core.model.claim import AllocatedClaim, Claim, ClaimRef
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation, Undecided
 from scheduler_core.search.answer import with_share_ids
@@ -64,7 +66,9 @@ class Allocator:
                 case Undecided():
                     return Wrong(question, str(found))
                 case Allocation():
-                    return Placed(question, found.node, self.written(found), ours, solver)
+                    answer = self.written(found)
+                    self._refuse_several_daemons(question, answer)
+                    return Placed(question, found.node, answer, ours, solver)
         except CoreError as error:
             return Wrong(question, str(error))
 
@@ -112,6 +116,28 @@ class Allocator:
             for one, reason in unprepared_devices(claim, driver, pools):
                 raise InvalidClaim(f"claim {ref}", "", None, f"device {one.device}: {reason}")
         return self._with_ids(answer)
+
+    def _refuse_several_daemons(self, question: Question, answer: Allocation) -> None:
+        """Raise: InvalidClaim if a container would get devices that need several MPS daemons."""
+        pod, driver = question.pod, self.seen.driver
+        claims: dict[str, AllocatedClaim] = {}
+        for one in pod.claims:
+            ref = ClaimRef(pod.ref.namespace, one.claim or "")
+            seen = self.seen.claims.get(ref)
+            if ref in answer.results:
+                configs = answer.configs.get(ref, ())
+                claims[one.name] = AllocatedClaim(ref=ref, results=answer.results[ref], configs=configs)
+            elif seen is not None and seen.held is not None:
+                claims[one.name] = seen.held
+        if not any(one.configs or any(each.consumed for each in one.results) for one in claims.values()):
+            return  # no device is under MPS
+        views = self.seen.devices.views
+        pools = [*map(restored, views.concerned(views.node(answer.node)))]
+        daemons = {name: [*daemon_uses(one, driver, pools)] for name, one in claims.items()}
+        for container, used in pod.uses:
+            text, is_certain = several_in_container(container, used, lambda name: daemons.get(name, ()))
+            if is_certain:
+                raise InvalidClaim(f"pod {pod.ref}", "", None, text)
 
     def _with_ids(self, answer: Allocation) -> Allocation:
         """Return the answer with ids of shares; most nodes have no device that can be shared."""

@@ -82,7 +82,7 @@ class Question:
             return pod.uid, self.fixed, asked, pod.placement, pod.needs
         texts = () if self.amounts is None else tuple(sorted(pod.annotations.items()))
         amounts = tuple(one for one in texts if one[0] not in _OF_ONE_POD)
-        return asked, amounts, pod.placement, pod.needs
+        return asked, amounts, pod.placement, pod.needs, pod.uses
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from scheduler_core.codec.fields import subject_of
 from scheduler_core.frontends.admission.asked_pod import AskedPod, asked_in_annotation
 from scheduler_core.frontends.admission.claim_templates import templates_in_annotation
 from scheduler_core.frontends.annotations.errors import InvalidPod
+from scheduler_core.frontends.configuration.device_rules import UsedClaim
 from scheduler_core.model.ownership import AMOUNTS, CLAIM, CONDITION, GATE
 
 _ENDED: Final = frozenset(("Succeeded", "Failed"))
@@ -58,6 +59,7 @@ class Pod:
     Shape: ``node`` is empty until it is bound; ``gates`` are the names of its scheduling gates;
            ``annotations`` and ``labels`` are those of the domains that say something about devices or groups,
            of pods without a node only; ``told`` is the message of our condition while it is False, else None;
+           ``uses`` are the claims that its containers name, of pods without a node only;
            ``asked`` are its amounts of devices, None without; ``templates`` those from which the controller
            makes claims, by the name of the claim; ``group`` what it says about its group;
            ``problem`` says why its annotations cannot be read.
@@ -74,6 +76,7 @@ class Pod:
     is_leaving: bool = False
     gates: tuple[str, ...] = ()
     claims: tuple[PodClaim, ...] = ()
+    uses: tuple[tuple[str, tuple[UsedClaim, ...]], ...] = ()
     needs: Amounts = field(default_factory=Amounts)
     placement: Placement = field(default_factory=Placement)
     annotations: Mapping[str, str] = field(default_factory=dict)
@@ -152,6 +155,7 @@ def _waiting(
         uid=common.uid,
         is_leaving=common.is_leaving,
         claims=common.claims,
+        uses=tuple(_uses(spec)),
         needs=common.needs,
         created=metadata.get("creationTimestamp") or "",
         priority=integer(spec.get("priority"), "spec.priority"),
@@ -200,6 +204,18 @@ def _claims(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[PodC
             )
         elif own_name not in made or made[own_name] is not None:  # None: the template needed no claim
             yield PodClaim(own_name, made.get(own_name), is_template=True)
+
+
+def _uses(spec: Mapping[str, Any]) -> Iterator[tuple[str, tuple[UsedClaim, ...]]]:
+    for kind in ("initContainers", "containers") if spec.get("resourceClaims") else ():
+        for one in spec.get(kind) or ():
+            path = f"spec.{kind}[].resources.claims[]"
+            used = [
+                (name(each["name"], f"{path}.name"), text(each.get("request"), f"{path}.request"))
+                for each in (one.get("resources") or {}).get("claims") or ()
+            ]
+            if used:
+                yield text(one.get("name"), f"spec.{kind}[].name"), tuple(used)
 
 
 def _ours(texts: Mapping[str, str] | None) -> Mapping[str, str]:

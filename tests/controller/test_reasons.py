@@ -105,3 +105,33 @@ def test_what_no_plugin_would_prepare_is_not_allocated(world: World, count: int)
     sentence = told(world, "p")
 
     assert (world.node_of("c") is None) == world.is_gated("p") == (ONE_DAEMON in sentence) == (count == 2)
+
+
+@pytest.mark.parametrize(
+    ("uses", "is_refused"),
+    [
+        ([{"name": "one"}, {"name": "two"}], True),
+        ([{"name": "one"}], False),
+        ([{"name": "one", "request": "r"}, {"name": "two", "request": "r"}], True),
+    ],
+)
+def test_a_container_that_would_get_several_daemons_gets_no_devices(
+    world: World, uses: list[dict[str, str]], is_refused: bool
+) -> None:
+    parameters = {"apiVersion": f"{DRIVER}/v1alpha1", "kind": "GpuConfig", "sharing": {"strategy": "MPS"}}
+    for name in ("one", "two"):
+        asked = claim(name)
+        asked["spec"]["devices"]["config"] = [{"opaque": {"driver": DRIVER, "parameters": parameters}}]
+        world.server.put("ResourceClaim", asked)
+    wanted = pod("p", "one", "two")
+    entries = [{"name": name, "resourceClaimName": name} for name in ("one", "two")]
+    wanted["spec"] |= {
+        "resourceClaims": entries,
+        "initContainers": [{"name": "first", "resources": {"claims": uses}}],
+    }
+    world.server.put("Pod", wanted)
+
+    sentence = told(world, "p")
+
+    assert (world.node_of("one") is None) == world.is_gated("p") == is_refused
+    assert ("container first gets several devices under MPS" in sentence) == is_refused

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from ipaddress import ip_interface
 
 from scheduler_core.base.quantity import Quantity
@@ -173,12 +173,26 @@ def several_daemons(uses: Iterable[DaemonUse]) -> Iterator[InvalidConfig]:
             yield InvalidConfig(subject, field, None, f"{what}: {ONE_DAEMON}")
 
 
-def several_in_container(container: str, uses: Sequence[DaemonUse]) -> tuple[str, bool]:
+UsedClaim = tuple[str, str]
+"""What a container names: the pod's own name for a claim, and a request of it, empty for all of them."""
+
+
+def several_in_container(
+    container: str, used: Iterable[UsedClaim], daemons: Callable[[str], Iterable[DaemonUse]]
+) -> tuple[str, bool]:
     """Return what is wrong with a container that gets devices under MPS, and whether it is certain.
 
     Each daemon has its pipes and its ``/dev/shm``, and a container has one of either: the last one hides the
     others. Empty for nothing wrong. It is not certain as long as the GPUs of shares are not chosen.
+    Shape: ``daemons`` are those of a claim by the pod's name for it.
     """
+    found = {
+        (name, use.request, use.daemon or number): use
+        for name, request in used
+        for number, use in enumerate(daemons(name))
+        if not request or use.request.partition("/")[0] == request
+    }
+    uses = [*found.values()]
     is_certain = least_daemons(uses) > 1
     if not is_certain and sum(one.daemon is None for one in uses) < 2:
         return "", False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -142,14 +142,14 @@ def _daemon_findings(
     container: Fields, known: Mapping[str, KnownClaim | None], report: Reporter
 ) -> Iterator[Finding]:
     """Yield what is wrong with a container that gets several devices under MPS, of whatever claims."""
-    uses: dict[tuple[str, str, Hashable], DaemonUse] = {}
-    for used in container.optional("resources").children("claims"):
-        name, request = used.text("name"), used.text("request", "")
-        claim = known.get(name)
-        for number, use in enumerate(claim.daemons if claim is not None else ()):
-            if not request or use.request.partition("/")[0] == request:
-                uses[name, use.request, use.daemon or number] = use
-    text, is_certain = several_in_container(container.text("name", ""), list(uses.values()))
+    daemons = {name: claim.daemons for name, claim in known.items() if claim is not None}
+    used = [
+        (one.text("name"), one.text("request", ""))
+        for one in container.optional("resources").children("claims")
+    ]
+    text, is_certain = several_in_container(
+        container.text("name", ""), used, lambda name: daemons.get(name, ())
+    )
     if text:
         place = f"{container.path}.resources.claims"
         yield report.error(place, text) if is_certain else report.warning(place, text)

@@ -60,13 +60,7 @@ class PodWithClaims:
         Shape: ``daemons`` are those of a claim by the pod's name for it.
         """
         for container, uses in self.uses.items():
-            found = {
-                (use.claim, use.request, use.daemon): use
-                for name, request in uses
-                for use in daemons(name)
-                if not request or use.request.partition("/")[0] == request
-            }
-            text, is_certain = several_in_container(container, list(found.values()))
+            text, is_certain = several_in_container(container, uses, daemons)
             if is_certain:
                 return f"{self.subject}: {text}"
         return ""
