@@ -127,7 +127,14 @@ def _no_match(request: SearchRequest, claim: Claim, cluster: Cluster, node: Node
     name = request.alternatives[0].name
     for pool in cluster.pools:
         if not pool.is_seen_from(node):
-            continue
+            obsolete = pool.obsolete_on(node)
+            if obsolete is None:
+                continue
+            detail = (
+                f"pool {pool.id} is changing: generation {pool.generation} has no slice for node "
+                f"{node.name}, and that of generation {obsolete.generation} is obsolete"
+            )
+            return Reason(claim.ref, name, Cause.POOL_INCOMPLETE, detail)
         if pool.problem is not None:
             return Reason(claim.ref, name, Cause.POOL_INVALID, f"pool {pool.id} is invalid: {pool.problem}")
         if not pool.is_complete:

@@ -112,12 +112,21 @@ class Pool:
         obsolete, and this generation is returned, of which the node sees no slice.
         Source: upstream v0.37.2, GatherPools and checkSlicesInPool.
         """
-        pool: Pool | None = self
-        while pool is not None and not pool.is_seen_from(node):
-            pool = pool.older
+        pool = self._newest_for(node)
         if pool is None or not pool.is_complete:
             return self
         return pool if all(admits(one, node) for one in pool.seen_from) else self
+
+    def obsolete_on(self, node: Node) -> Pool | None:
+        """Return the older generation that the node would see, if a newer one made it obsolete."""
+        pool = self._newest_for(node)
+        return None if pool is None or pool is self.as_seen_from(node) else pool
+
+    def _newest_for(self, node: Node) -> Pool | None:
+        pool: Pool | None = self
+        while pool is not None and not pool.is_seen_from(node):
+            pool = pool.older
+        return pool
 
     def concerns(self, node: Node) -> bool:
         """Whether the pool may have devices for the node: not all of it is of other nodes by name.

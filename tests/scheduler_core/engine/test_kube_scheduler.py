@@ -27,3 +27,14 @@ def test_engine_and_plain_search_answer_as_decided(name, node):
 
     assert devices(by(Engine.of(cluster, FIRST_FIT), claims, Node(node))) == ANSWERS[name, node][0]
     assert devices(plain(claims, cluster, Node(node))) == ANSWERS[name, node][0]
+
+
+@pytest.mark.parametrize("name", ["G2-older-on-two-nodes", "G3-older-counters-per-device"])
+def test_the_reason_names_the_generation_that_is_obsolete(name):
+    claims, cluster = situation(question(name, "n1"))
+
+    (reason,) = Engine.of(cluster, FIRST_FIT).allocate(claims, Node("n1")).reasons
+
+    assert reason.detail == (
+        "pool a.b/p0 is changing: generation 2 has no slice for node n1, and that of generation 1 is obsolete"
+    )
