@@ -126,12 +126,27 @@ class Interfaces:
         rates = (_RATE.fullmatch(text(f"{ports}/{port}/rate") or "") for port in active)
         return next((int(rate[1]) * 1000 + int(rate[2] or 0) * 100 for rate in rates if rate), None)
 
+    def lacks_guid(self, bdf: Bdf) -> bool:
+        """Whether the RDMA device of a function is InfiniBand's and has no GUID."""
+        return bdf in self.rdma_devices and lacks_guid(self.rdma_devices[bdf].folder)
+
     def card_guid(self, bdf: Bdf) -> str | None:
         """Return the GUID that all ports of one card share, None without an RDMA device that says it."""
         if bdf not in self.rdma_devices:
             return None
         guid = text(f"{self.rdma_devices[bdf].folder}/sys_image_guid")
         return guid if guid != NO_GUID else None
+
+
+def lacks_guid(folder: attributes.AnyPath) -> bool:
+    """Whether an RDMA device has an InfiniBand port, and device or port have no GUID: no program can use it.
+
+    So the driver leaves a new VF, until its PF is asked for GUIDs and the VF's driver starts again.
+    Source: NVIDIA, SR-IOV with InfiniBand; the lower half of a port's first GID is its GUID.
+    """
+    if text(f"{folder}/ports/1/link_layer") != "InfiniBand":
+        return False
+    return NO_GUID in (text(f"{folder}/node_guid"), (text(f"{folder}/ports/1/gids/0") or "")[-len(NO_GUID) :])
 
 
 def is_software_rdma(folder: attributes.AnyPath) -> bool:

@@ -266,12 +266,16 @@ class PciFunction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VirtualFunction:
-    """A VF. ``index`` is the number of its ``virtfn`` link; names are those seen when it was read."""
+    """A VF. ``index`` is the number of its ``virtfn`` link; names are those seen when it was read.
+
+    Shape: ``has_guid`` is false for an InfiniBand VF of which its RDMA device says that it has none.
+    """
 
     index: int
     function: PciFunction
     netdev: str | None = None
     rdma_device: str | None = None
+    has_guid: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

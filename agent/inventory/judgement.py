@@ -19,6 +19,12 @@ from scheduler_core.frontends.configuration.values import VfMode
 EXCLUDED: Final = Reason(
     Cause.POLICY, "the policy of the node excludes it", "the administrator changes the policy to offer it"
 )
+NO_GUID: Final = Reason(
+    Cause.NO_GUID,
+    "its node or port GUID is zero, as the driver leaves a new InfiniBand VF",
+    "the operator sets both by the NIC's interface (ip link set IF vf N node_guid GUID, then port_guid, then "
+    "state auto) and binds the VF to its driver again",
+)
 _ANOTHER: Final = "the user asks for another VF, or another mode"
 _ANOTHER_MODE: Final = "the user asks for another device, or another mode"
 
@@ -122,7 +128,7 @@ _OF_VF: Final[Mapping[VfMode, Callable[[NicVf], Reason | None]]] = {
 
 def modes_of(vf: NicVf) -> frozenset[VfMode]:
     """Return the modes in which a VF can be prepared."""
-    if vf.facts.problem:
+    if vf.facts.problem or not vf.has_guid:
         return frozenset()
     return frozenset(mode for mode, why in _OF_VF.items() if vf.allows(mode) and why(vf) is None)
 
@@ -134,9 +140,9 @@ def why_not_vf(vf: NicVf) -> Reason | None:
     """
     if vf.allowed == frozenset():
         return EXCLUDED
-    unreadable = _unreadable(vf.facts)
-    if unreadable or modes_of(vf):
-        return unreadable
+    unusable = _unreadable(vf.facts) or (None if vf.has_guid else NO_GUID)
+    if unusable or modes_of(vf):
+        return unusable
     found = {mode: reason for mode, why in _OF_VF.items() if (reason := why_not_offered(vf, mode) or why(vf))}
     text = ", ".join(f"mode {mode}: {reason.text}" for mode, reason in found.items())
     remedies = dict.fromkeys(reason.remedy for reason in found.values())

@@ -145,6 +145,12 @@ class NicVf:
         return (self.pf if own is None else own).rdma_device is not None
 
     @property
+    def has_guid(self) -> bool:
+        """Whether it has the GUIDs that an InfiniBand port needs, as far as is known."""
+        own = self._lasting
+        return own is None or own.has_guid
+
+    @property
     def kernel_driver(self) -> str | None:
         """Return the driver that makes its interface, which claims must not change: as for RDMA."""
         own = self._lasting

@@ -13,6 +13,7 @@ class Cause(StrEnum):
     """The class of a reason: the metrics count by it."""
 
     NO_RDMA = "no-rdma"
+    NO_GUID = "no-guid"
     NO_INTERFACE = "no-interface"
     DEFAULT_ROUTE = "default-route"
     NO_IOMMU = "no-iommu"

@@ -12,6 +12,7 @@ from pathlib import Path
 from agent.hardware.nics.ports import NicReader
 from agent.hardware.nics.types import VFIO_PCI, RdmaDevice
 from agent.hardware.types import Bdf, DeviceNode
+from agent.inventory.judgement import NO_GUID
 from plugin.base.errors import NotReady
 from plugin.machine.context import Context
 from plugin.machine.parts import usable_nodes
@@ -38,6 +39,9 @@ def awaited(context: Context, functions: Sequence[Bdf]) -> Mapping[Bdf, Devices]
     if context.waiting.until(look) is None:
         missing = next(function for function in functions if function not in found)
         raise _missing(reader, missing, context.waiting.most_s)
+    for function in functions:
+        if not all(device.has_guid for device in found[function]):
+            raise NotReady("use for RDMA", f"PCI function {function}", NO_GUID.text, NO_GUID.remedy)
     return found
 
 

@@ -46,7 +46,8 @@ class DriverBinding:
 class RdmaDevice:
     """An RDMA device of a function and its character devices.
 
-    Shape: ``verbs`` None while the driver has not made it yet; ``management`` are umad and ``subnet`` issm
+    Shape: ``has_guid`` is false for one of an InfiniBand VF that got none yet;
+           ``verbs`` None while the driver has not made it yet; ``management`` are umad and ``subnet`` issm
            nodes, one per port; ``connection_manager`` is shared by all RDMA devices of the host.
     """
 
@@ -55,6 +56,7 @@ class RdmaDevice:
     management: tuple[DeviceNode, ...] = ()
     subnet: tuple[DeviceNode, ...] = ()
     connection_manager: DeviceNode | None = None
+    has_guid: bool = True
 
 
 @dataclass(frozen=True, slots=True)

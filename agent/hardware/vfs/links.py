@@ -66,7 +66,9 @@ def virtual_functions(
     links = reuse.read(f"links to VFs of {pf.bdf}", evidence, lambda: _links(folder))
     common = _common_id(folder)
     ids = tuple(common or _own_id(folder, pf, link) for link in links)
-    of = (pf, links, ids, interfaces)
+    is_infiniband = bool(links) and interfaces.link_type(pf.bdf) == "infiniband"
+    lacking = frozenset(one.bdf for one in links if is_infiniband and interfaces.lacks_guid(one.bdf))
+    of = (pf, links, ids, interfaces, lacking)
     return reuse.made(f"VFs of {pf.bdf}", of, lambda: _sorted_out(_described(*of)))
 
 
@@ -115,7 +117,11 @@ def _own_id(folder: str, pf: PciFunction, vf: _Link) -> _Id:
 
 
 def _described(
-    pf: PciFunction, links: Iterable[_Link], ids: Iterable[_Id], interfaces: Interfaces
+    pf: PciFunction,
+    links: Iterable[_Link],
+    ids: Iterable[_Id],
+    interfaces: Interfaces,
+    lacking: frozenset[Bdf],
 ) -> Iterator[VirtualFunction | Unreadable]:
     for link, own in zip(links, ids, strict=True):
         match own:
@@ -126,6 +132,7 @@ def _described(
                     function=function,
                     netdev=interfaces.netdev(link.bdf),
                     rdma_device=interfaces.rdma_device(link.bdf),
+                    has_guid=link.bdf not in lacking,
                 )
             case Unreadable():
                 yield own

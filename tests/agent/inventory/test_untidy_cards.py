@@ -13,6 +13,7 @@ from agent.hardware.types import Bdf
 from agent.inventory import describe
 from agent.inventory.judgement import why_not_nic
 from agent.inventory.offered import offered
+from agent.inventory.withheld import Cause
 from scheduler_core.model.names import qualified
 
 DRIVER = "tangram.dev"
@@ -125,3 +126,44 @@ def test_rxe_under_a_name_of_its_own_is_told_by_its_file(card, inventory_of):
 
     (pf,) = inventory_of(made).nics
     assert pf.rdma_device is None
+
+
+@pytest.mark.parametrize("model", ["connectx-6", "connectx-7"])
+@pytest.mark.parametrize("mode", [None, "vfio-pci"])
+def test_an_infiniband_vf_without_guids_is_withheld_and_it_is_said_who_acts(card, inventory_of, model, mode):
+    made = card(model=model, link="infiniband", vfs=3, total_vfs=4)
+    if mode is not None:  # of a VF that VFIO has nothing can be read
+        simulated_hardware(made).nics.functions.give_to(Bdf("0000:21:00.1"), mode)
+
+    found = offered(inventory_of(made))
+
+    first = 0 if mode is None else 1
+    assert [one.device for one in found.withheld] == [f"nic-0000-21-00-0-vf-{n}" for n in range(first, 3)]
+    assert {one.reason.cause for one in found.withheld} == {Cause.NO_GUID}
+    assert "the operator sets both" in str(found.withheld[0])
+    assert sum(name.startswith("nic-") for name in describe(found, DRIVER).by_name) == 1 + first
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"model": "connectx-7", "link": "infiniband", "guids": True},
+        {"model": "connectx-7", "link": "ethernet"},
+        {"model": "connectx-3", "link": "infiniband"},
+    ],
+)
+def test_a_vf_that_has_guids_or_needs_none_is_offered(card, inventory_of, form):
+    found = offered(inventory_of(card(vfs=3, total_vfs=4, **form)))
+
+    assert found.withheld == ()
+    assert len(describe(found, DRIVER).by_name) == 4
+
+
+def test_the_port_of_a_vf_without_guids_is_no_fault_of_its_health(card):
+    made = card(model="connectx-7", link="infiniband", vfs=1, total_vfs=1)
+    reader = simulated_hardware(made).nics.reader
+    (device,) = reader.rdma_devices(Bdf("0000:21:00.1"))
+
+    state = made.root / "sys/class/infiniband" / device.name / "ports/1/state"
+    assert (state.read_text(), device.has_guid) == ("1: DOWN\n", False)
+    assert reader.nic_vitals(Bdf("0000:21:00.1")).ports_down == ()

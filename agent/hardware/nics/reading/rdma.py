@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from agent.hardware import attributes
-from agent.hardware.interfaces import is_software_rdma
+from agent.hardware.interfaces import is_software_rdma, lacks_guid
 from agent.hardware.nics.types import RdmaDevice
 from agent.hardware.types import Bdf, DeviceNode
 
@@ -42,7 +43,8 @@ def rdma_devices(root: Path, bdf: Bdf) -> tuple[RdmaDevice, ...]:
     verbs = tuple(_nodes(root, f"{function}/infiniband_verbs"))
     datagrams = tuple(_nodes(root, f"{function}/infiniband_mad"))
     manager = device_node(root, root / _CONNECTION_MANAGER, "/dev/infiniband/rdma_cm")
-    return tuple(_device(name, verbs, datagrams, manager) for name in found)
+    devices = (_device(name, verbs, datagrams, manager) for name in found)
+    return tuple(replace(one, has_guid=not lacks_guid(f"{folder}/{one.name}")) for one in devices)
 
 
 def _device(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agent.hardware import attributes
 from agent.hardware.health.types import NicVitals
-from agent.hardware.interfaces import ACTIVE_PORT, NO_GUID, Interfaces, is_software_rdma
+from agent.hardware.interfaces import ACTIVE_PORT, Interfaces, is_software_rdma, lacks_guid
 from agent.hardware.types import Bdf
 
 
@@ -26,11 +26,11 @@ def _has_link(root: Path, bdf: Bdf) -> bool | None:
 def _ports_down(root: Path, bdf: Bdf) -> Iterator[str]:
     """Yield the ports of which the kernel says another state than active; one that says none is unknown.
 
-    Without a GUID a VF's port is down until the plugin asks its NIC for one: that is no fault of the VF.
+    Without a GUID a VF's port is down until its NIC is asked for one: it is not a fault of the VF.
     """
     devices = root / "sys/bus/pci/devices" / bdf / "infiniband"
     for device in attributes.names(devices):
-        if is_software_rdma(devices / device) or attributes.text(devices / device / "node_guid") == NO_GUID:
+        if is_software_rdma(devices / device) or lacks_guid(devices / device):
             continue
         for port in attributes.names(devices / device / "ports"):
             state = attributes.text(devices / device / "ports" / port / "state")

@@ -110,9 +110,9 @@ class Function:
 
     @property
     def lacks_guids(self) -> bool:
-        """Whether it has no GUIDs but those that its PF sets."""
-        is_infiniband = self.nic.form.link == "infiniband"
-        return self.index is not None and is_infiniband and self.nic.model.driver == KERNEL_DRIVER
+        """Whether it is a VF that its driver leaves without GUIDs."""
+        is_new_vf = self.index is not None and not self.nic.form.guids
+        return is_new_vf and self.nic.form.link == "infiniband" and self.nic.model.driver == KERNEL_DRIVER
 
     def guids(self, state: State) -> tuple[str, str]:
         """Return the GUIDs of its RDMA device and of that device's port."""
