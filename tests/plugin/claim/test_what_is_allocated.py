@@ -27,7 +27,7 @@ from agent.hardware.errors import HardwareError
 from agent.inventory import describe, offered
 from agent.inventory.modes import GpuModes, ModesOfGpu
 from agent.slices import v1_slices
-from plugin.base.errors import DeviceHeld, NotReady, PluginError
+from plugin.base.errors import DeviceHeld, HardwareFailed, NotReady, PluginError
 from plugin.claim.plan import PreparedDevice
 from plugin.machine import node
 from scheduler_core.codec.claims import decode_allocated_claim
@@ -46,10 +46,9 @@ MACHINES: dict[str, dict[str, Any]] = {
     "vfs on demand": {"node": "a30x4", "vfs": ON_DEMAND},
     "fabric": {"node": NAME, "file": shared_node()},
 }
-WAITS = ("interval", "admin access creates none")
-"""What no scheduler sees: an interval is one setting of the GPU, and a partition to look at may not be made.
-
-The pod waits for the other claim (docs/modes.md, docs/kinds.md).
+WAITS = ("interval", "admin access creates none", "of the same PF has")
+"""What no scheduler sees: a GPU has one interval, a partition to look at may not be made, and a NIC
+has each MAC once. The pod waits for the other claim (docs/modes.md, docs/kinds.md).
 """
 outcomes = Counter[str]()
 
@@ -132,7 +131,7 @@ def prepare(bench: Any, world: World, claim: Json, status: Json) -> None:
         *(reason for _, reason in unprepared_devices(allocated, DRIVER, [world.pool])),
     ]
     found = answer(bench, allocated)
-    if isinstance(found, DeviceHeld | NotReady):
+    if isinstance(found, DeviceHeld | NotReady | HardwareFailed):
         assert any(words in str(found) for words in WAITS), (found, status)
         outcomes["waits"] += 1
     elif isinstance(found, Exception):
