@@ -37,6 +37,8 @@ _SYNTAX: Final = re.compile(
 RULE: Final = "must be a Kubernetes quantity such as 4864Mi, 1, 500m or 5e9"
 _MAX_DIGITS: Final = 64  # far above the API's 63-bit range; bounds the work on hostile input
 _MAX_EXPONENT: Final = 64
+_MOST_BINARY: Final = (2**63 - 1) * NANO
+"""The API reads larger amounts with a binary suffix, from 8Ei on, as this one."""
 _CACHED: Final = 4096  # texts whose quantity is cached
 
 
@@ -108,7 +110,8 @@ def _parsed(text: str) -> Quantity:
     number = int(digits)
     scale = len(match["part"] or "")
     if match["binary"]:
-        return Quantity(_signed(match["sign"], number * _BINARY[match["binary"]] * NANO, scale), "i")
+        amount = _signed(match["sign"], number * _BINARY[match["binary"]] * NANO, scale)
+        return Quantity(min(amount, _MOST_BINARY), "i")
     power = exponent if match["exponent"] else _DECIMAL[match["decimal"] or ""]
     family = "e" if match["exponent"] else ""
     return Quantity(_signed(match["sign"], number * NANO, scale - power), family)

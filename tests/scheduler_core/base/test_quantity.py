@@ -65,3 +65,9 @@ def test_printing_then_reading_is_identity(whole, part, suffix):
     quantity = Quantity.parse(f"{whole}.{part:03}{suffix}")
 
     assert Quantity.parse(str(quantity)) == quantity
+
+
+@pytest.mark.parametrize("text", ["8Ei", "9Ei", "7.9999999999999999999Ei", "1000000Ei", "8192Pi"])
+def test_an_amount_with_a_binary_suffix_is_at_most_the_largest_integer_of_64_bits(text):
+    assert Quantity.parse(text) == Quantity.of(2**63 - 1)
+    assert Quantity.parse("9223372036854775808") == Quantity.of(2**63)
