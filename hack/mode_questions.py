@@ -66,7 +66,7 @@ class ModeQuestions:
         return asked | on_node(NODE) | {"sequence": True}
 
     def _described(self, first: int, second: int) -> tuple[Json, ...]:
-        modes = GpuModes(by_minor={0: _MODES[first], 1: _MODES[second]})
+        modes = GpuModes(by_number={0: _MODES[first], 1: _MODES[second]})
         return v1_slices(describe(replace(self._inventory, modes=modes), _DRIVER))
 
 

@@ -6,7 +6,7 @@ import importlib.util
 from pathlib import Path
 
 import pytest
-from peer import devices_of, shown, verdict_on
+from peer import FAMILIES, asked, devices_of, shown, verdict_on
 from peer_sides import ours
 
 from tangram.bench.objects import Place, claim, device_class, on_node, question, request, resource_slice
@@ -43,6 +43,15 @@ def test_our_side_is_one_process_that_answers_in_order():
     assert [len(answer["results"][0]["devices"]["results"]) for answer in answers[:2]] == [1, 2]
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_family_of_random_questions_is_answered(family):
+    question = next(asked(family, seed=1))
+
+    (answer,) = ours(30)([question])
+
+    assert answer["results"] or answer["unschedulable"]
+
+
 def result(*devices, node="node-1"):
     entries = [{"request": "r", "driver": "d", "pool": "p", "device": name} for name in devices]
     return {"devices": {"results": entries}, "nodeSelector": node}
@@ -61,6 +70,12 @@ def test_answers_are_the_same_when_devices_and_nodes_are_in_whatever_order(other
     first, second = ANSWER | {"results": [result("a", "b")]}, ANSWER | {"results": [other]}
 
     assert (devices_of(first) == devices_of(second)) is is_same
+
+
+def test_claims_that_do_not_fit_have_no_results_or_null_each():
+    answers = [ANSWER | {"results": results, "unschedulable": True} for results in ([], [None, None])]
+
+    assert devices_of(answers[0]) == devices_of(answers[1]) == "unschedulable"
 
 
 @pytest.mark.parametrize(
