@@ -106,6 +106,11 @@ class Simulated:
         self.name = simulated.node.name
         self.machine = simulated_hardware(simulated)
 
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Return a sentence for each MIG profile that it lacks, since no source has the figures."""
+        return self._simulated.node.unknown
+
     def inject(self, faults: Sequence[str]) -> None:
         """Add faults, and let the driver raise events: all or none of them."""
         from agent.hardware.simulated import parse_injected
@@ -151,4 +156,5 @@ def _summary(name: str) -> NodeSummary:
         mig="yes" if has_mig else "no",
         nics=_counts(nic.model.name for nic in file.nics),
         topology=file.document.topology,
+        left_out=file.unknown,
     )

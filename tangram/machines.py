@@ -17,13 +17,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSummary:
-    """A shipped machine in a line. Shape: ``gpus`` and ``nics`` such as ``8 × NVIDIA H200``."""
+    """A shipped machine in a line.
+
+    Shape: ``gpus`` and ``nics`` such as ``8 × NVIDIA H200``; ``left_out`` a sentence for each MIG profile of
+           its GPUs that it lacks, since no source has the figures.
+    """
 
     name: str
     gpus: str
     mig: str
     nics: str
     topology: str
+    left_out: tuple[str, ...] = ()
 
 
 class SimulatedNode(Protocol):
@@ -37,6 +42,11 @@ class SimulatedNode(Protocol):
     @property
     def machine(self) -> Machine:
         """Return its hardware, as the real readers see it."""
+        ...
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Return a sentence for each MIG profile that it lacks, since no source has the figures."""
         ...
 
     def inject(self, faults: Sequence[str]) -> None:

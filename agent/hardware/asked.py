@@ -9,12 +9,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Final, Protocol, TypeVar
 
-from agent.hardware.errors import DriverMissing, GivenUp, HardwareError
+from agent.hardware.errors import DriverMissing, GivenUp, GpuLost, HardwareError, ResetRequired
 from agent.hardware.health.ports import GpuVitalsReader
 from agent.hardware.health.types import GpuEvent, GpuVitals
 from agent.hardware.hung import NODE
 from agent.hardware.ports import ComputeModeWriter, GpuFacts, MigWriter
 from agent.hardware.types import (
+    Bdf,
     ComputeInstance,
     ComputeMode,
     DriverVersions,
@@ -61,6 +62,10 @@ class OpenGpus(GpuFacts, GpuVitalsReader, MigWriter, ComputeModeWriter, Protocol
         """Return one GPU."""
         ...
 
+    def address(self, index: int) -> Bdf:
+        """Return the PCI address of a GPU by its index."""
+        ...
+
     def within(self, longest_s: float) -> OpenGpus:
         """Return the same session, which waits for no answer longer. Units: seconds."""
         ...
@@ -68,6 +73,19 @@ class OpenGpus(GpuFacts, GpuVitalsReader, MigWriter, ComputeModeWriter, Protocol
     def close(self) -> None:
         """End the session."""
         ...
+
+
+def unreadable(index: int, error: HardwareError, address: Callable[[], Bdf]) -> Unreadable:
+    """Return what stands for a GPU that the driver lists and that could not be read, with its address.
+
+    The address tells it from a GPU that the driver does not list at all.
+    """
+    try:
+        bdf = address()
+    except HardwareError:
+        bdf = None
+    is_lost = isinstance(error, GpuLost | ResetRequired)
+    return Unreadable(f"GPU {index}", str(error), () if bdf is None else (bdf,), bdf, is_lost)
 
 
 class AskedGpus(ABC):
@@ -150,7 +168,8 @@ class AskedGpus(ABC):
         except (DriverMissing, GivenUp):
             raise
         except HardwareError as error:
-            return Unreadable(f"GPU {index}", str(error))
+            asked = str(index)
+            return unreadable(index, error, lambda: self.ask(asked, lambda driver: driver.address(index)))
 
 
 class GpusInOneLook(AskedGpus):

@@ -155,6 +155,10 @@ class GivenUp(HardwareError):
     retry = True
 
 
+OF_THE_GPU: Final = (GpuLost, ResetRequired, DriverMissing, TimedOut, SessionEnded, DriverLetGo, GivenUp)
+"""Errors of a query that are about the whole GPU or the driver, and not about what was asked."""
+
+
 def nvml_code(text: str) -> str:
     """Return the name of NVML's return code that a message tells, empty where it tells none."""
     found = _NVML_CODE.search(text)

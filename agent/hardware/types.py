@@ -86,6 +86,8 @@ class Gpu:
 
     Shape: ``mig`` is None on a model without MIG; ``brand`` is None if unknown; ``module_id`` is the GPU's
            place on its baseboard, None if it has none.
+    Shape: ``multiprocessors`` of the hardware, more than its MIG partitions have together on some models;
+           None if the driver does not report them.
     Units: ``memory_bytes`` bytes, None for a GPU that has no memory of its own, as integrated ones.
     """
 
@@ -101,6 +103,7 @@ class Gpu:
     mig: MigMode | None
     is_passthrough: bool = False
     module_id: int | None = None
+    multiprocessors: int | None = None
 
     @property
     def resets_for_mode(self) -> bool:
@@ -327,10 +330,12 @@ class HostFile:
 class Unreadable:
     """A device that exists but could not be read; other devices are not affected.
 
-    Shape: ``bdf`` is its address where that is known, of a VF its own.
+    Shape: ``bdf`` is its address where that is known, of a VF its own; ``is_lost`` if the driver answers that
+           the GPU is gone or waits for a reset, which is more than a value that cannot be read.
     """
 
     what: str
     reason: str
     hints: tuple[str, ...] = field(default=())
     bdf: Bdf | None = None
+    is_lost: bool = False

@@ -205,13 +205,16 @@ def as_mode_allows(inventory: Inventory) -> Inventory:
     """Return the part of an inventory that can be prepared without an operator; only that is published.
 
     A GPU whose MIG mode the plugin can change offers itself and its partitions. Where it cannot (the GPU is
-    passed through to a virtual machine, or a mode change waits for a reset), the present mode decides.
+    passed through to a virtual machine, or a mode change waits for a reset), the present mode decides. In MIG
+    mode it is not offered whole either while its instances cannot be read.
     """
     return replace(inventory, gpus=tuple(_as_mode_allows(entry) for entry in inventory.gpus))
 
 
 def _as_mode_allows(entry: GpuEntry) -> GpuEntry:
     mode = entry.gpu.mig
+    if not entry.are_instances_known:
+        return replace(entry, offers_whole=False)
     if mode is None or (mode.is_settled and not entry.gpu.mode_needs_operator):
         return entry
     return replace(entry, offers_whole=False) if mode.current else replace(entry, offers_partitions=False)

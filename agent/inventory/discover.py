@@ -9,11 +9,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from agent.hardware.errors import HardwareError
+from agent.hardware.errors import OF_THE_GPU, GpuLost, HardwareError, ResetRequired
 from agent.hardware.fabric.ports import FabricReader
 from agent.hardware.fabric.types import FabricMode
 from agent.hardware.ports import GpuReader, PciReader, Readers
-from agent.hardware.types import Bdf, DriverVersions, Gpu, PciFunction, PhysicalFunction, Unreadable
+from agent.hardware.types import (
+    Bdf,
+    DriverVersions,
+    Gpu,
+    GpuUuid,
+    PciFunction,
+    PhysicalFunction,
+    Unreadable,
+)
 from agent.inventory.fabric.joining import fabric_in, fabric_without_answer
 from agent.inventory.model import NO_FABRIC, Fabric, GpuEntry, Inventory, Part
 from agent.inventory.nic_facts import FunctionFacts, facts_of_all
@@ -45,7 +53,7 @@ def _discovered(readers: Readers, node: str, numbering: Numbering) -> Inventory:
     fabric = _fabric(readers.fabric) if gpus else NO_FABRIC
     functions = _facts(nics, drivers, readers, of_nics)
     unread = {
-        Part.GPUS: bool(of_gpus),
+        Part.GPUS: bool(of_gpus) or any(entry.mig_problem for entry in gpus),
         Part.NICS: bool(of_nics) or any(facts.problem for facts in functions.values()),
         Part.FABRIC: fabric.is_unread,
     }
@@ -73,7 +81,32 @@ def _listed(reader: GpuReader, unreadable: list[Unreadable]) -> tuple[list[Gpu],
         unreadable.append(Unreadable("GPUs", str(error)))
         return [], None
     unreadable.extend(gpu for gpu in found if isinstance(gpu, Unreadable))
-    return [gpu for gpu in found if isinstance(gpu, Gpu)], versions
+    return _believed([gpu for gpu in found if isinstance(gpu, Gpu)], unreadable), versions
+
+
+def _believed(listed: Iterable[Gpu], unreadable: list[Unreadable]) -> list[Gpu]:
+    """Return the GPUs whose answers can be true. Of two with one address or one UUID the first one counts.
+
+    Every later call finds a GPU by its UUID, so that a second one of the same UUID can never be prepared.
+    """
+    by_uuid: dict[GpuUuid, Gpu] = {}
+    by_bdf: dict[Bdf, Gpu] = {}
+    for gpu in listed:
+        if (twin := by_uuid.get(gpu.uuid)) is not None:
+            why = f"it has the UUID {gpu.uuid} of the GPU at {twin.bdf}"
+        elif (twin := by_bdf.get(gpu.bdf)) is not None:
+            why = f"it has the PCI address of GPU {twin.index} ({twin.uuid})"
+        elif gpu.minor < 0:
+            why = f"its minor number is {gpu.minor}, so that it has no device node"
+        elif gpu.memory_bytes is not None and gpu.memory_bytes <= 0:
+            why = f"it has {gpu.memory_bytes} bytes of memory"
+        else:
+            by_uuid[gpu.uuid] = by_bdf[gpu.bdf] = gpu
+            continue
+        reason = f"the driver answers of the GPU at {gpu.bdf} that {why}; the operator checks the driver"
+        hints = () if gpu.bdf in by_bdf else (gpu.bdf,)
+        unreadable.append(Unreadable(f"GPU {gpu.index}", reason, hints, gpu.bdf))
+    return list(by_uuid.values())
 
 
 def _shown(pci: PciReader, of_nics: Collection[Bdf], unreadable: list[Unreadable]) -> list[PciFunction]:
@@ -107,18 +140,31 @@ def _entries(
             entries.append(_entry(numbered, readers.gpus, function))
         except HardwareError as error:
             subject = f"GPU {numbered.number} ({gpu.uuid})"
-            unreadable.append(Unreadable(subject, str(error), (gpu.uuid, gpu.bdf)))
+            is_lost = isinstance(error, GpuLost | ResetRequired)
+            unreadable.append(Unreadable(subject, str(error), (gpu.uuid, gpu.bdf), gpu.bdf, is_lost))
     return entries
 
 
 def _entry(gpu: NumberedGpu, gpus: GpuReader, function: PciFunction | None) -> GpuEntry:
-    has_mig = gpu.mig is not None
-    return GpuEntry(
-        gpu=gpu,
-        profiles=gpus.profiles(gpu.uuid) if has_mig else (),
-        instances=gpus.gpu_instances(gpu.uuid) if has_mig else (),
-        function=function,
-    )
+    """Return a GPU with what can be cut from it. A MIG query that fails costs MIG, not the GPU.
+
+    Raises: HardwareError, for what is wrong with the whole GPU.
+    """
+    entry = GpuEntry(gpu=gpu, function=function)
+    if gpu.mig is None:
+        return entry
+    try:
+        entry = replace(entry, profiles=gpus.profiles(gpu.uuid))
+    except OF_THE_GPU:
+        raise
+    except HardwareError as error:
+        entry = replace(entry, mig_problem=str(error))
+    try:
+        return replace(entry, instances=gpus.gpu_instances(gpu.uuid) if gpu.mig.current else ())
+    except OF_THE_GPU:
+        raise
+    except HardwareError as error:
+        return replace(entry, mig_problem=entry.mig_problem or str(error), are_instances_known=False)
 
 
 def _function(gpu: NumberedGpu, pci: PciReader, unreadable: list[Unreadable]) -> PciFunction | None:
@@ -142,9 +188,9 @@ def _unlisted(
     shown: Iterable[PciFunction], known: Collection[Bdf], numbers: Numbers, unreadable: Iterable[Unreadable]
 ) -> tuple[UnlistedGpu, ...]:
     """Return the GPUs that PCI shows and the driver does not list, by number."""
-    problems = {hint: one.reason for one in unreadable for hint in one.hints}
+    problems = {hint: one for one in unreadable for hint in one.hints}
     found = (
-        UnlistedGpu(numbers[one.bdf], one, why_unlisted(one, problems.get(one.bdf, "")))
+        UnlistedGpu(numbers[one.bdf], one, why_unlisted(one, problems.get(one.bdf)))
         for one in shown
         if one.bdf not in known
     )

@@ -7,8 +7,9 @@ types are those of KEP-4815's listing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from typing import Final
 
 from agent.hardware.types import Bdf, DriverVersions, Gpu, MigProfile, Placement
 from agent.inventory.compute_instances import TYPE as TYPE_OF_CI
@@ -26,6 +27,7 @@ from agent.inventory.numbers.numbering import NumberedGpu
 from agent.inventory.operator_attributes import NO_ATTRIBUTES, OperatorAttributes
 from agent.inventory.published import MigPartition, PublishedDevice, WholeGpu
 from agent.inventory.shared_gpus import (
+    MULTIPROCESSORS,
     SHARING_MODES,
     SharingMode,
     only_drawn,
@@ -44,6 +46,8 @@ from scheduler_core.model.names import bare, qualified
 
 _Attributes = dict[QualifiedName, AttributeValue]
 _Capacity = dict[QualifiedName, Quantity]
+_DIVIDED: Final = (MULTIPROCESSORS, *("copy_engines", "decoders", "encoders", "jpeg_engines", "ofa_engines"))
+"""What MIG divides, by the field of a profile."""
 
 
 class GpuDescriber:
@@ -189,7 +193,7 @@ class GpuDescriber:
 
     def _share_product(self, entry: GpuEntry) -> str:
         gpu = entry.gpu
-        capacity = self._engines(largest(entry.profiles)) if entry.profiles else {}
+        capacity = self._divisible(entry)
         if gpu.memory_bytes is not None:
             capacity[qualified("memory", self.driver)] = Quantity.bytes_of(gpu.memory_bytes)
         name = f"gpu-{product_label(gpu.product_name)}"
@@ -282,16 +286,23 @@ class GpuDescriber:
         name = share_name(entry.gpu.number, self.driver)
         return {name: Quantity.of(amount)} if self._has_shares else {}
 
+    def _divisible(self, entry: GpuEntry) -> _Capacity:
+        """Return what all parts of a GPU share, with the hardware's own count of multiprocessors if known."""
+        found = divisible(entry.profiles)
+        own = entry.gpu.multiprocessors
+        if own is not None:  # more than MIG divides on some models: 108 of an A100, whose 7g has 98
+            found[MULTIPROCESSORS] = max(own, found.get(MULTIPROCESSORS, 0))
+        return self._counted(found)
+
     def _engines(self, profile: MigProfile) -> _Capacity:
-        counts: Mapping[str, int] = {
-            "multiprocessors": profile.multiprocessors,
-            "copy-engines": profile.copy_engines,
-            "decoders": profile.decoders,
-            "encoders": profile.encoders,
-            "jpeg-engines": profile.jpeg_engines,
-            "ofa-engines": profile.ofa_engines,
+        return self._counted({field: getattr(profile, field) for field in _DIVIDED})
+
+    def _counted(self, counts: Mapping[str, int]) -> _Capacity:
+        """Return counts by the field of a profile as capacities."""
+        return {
+            qualified(field.replace("_", "-"), self.driver): Quantity.of(count)
+            for field, count in counts.items()
         }
-        return {qualified(key, self.driver): Quantity.of(count) for key, count in counts.items()}
 
 
 def most_instances(entry: GpuEntry) -> int:
@@ -317,9 +328,18 @@ def share_name(number: int, driver: str) -> QualifiedName:
     return qualified(f"gpuShare{number}", driver)
 
 
-def largest(profiles: Iterable[MigProfile]) -> MigProfile:
-    """Return the profile of the whole GPU: under MIG its figures are all that can be divided."""
-    return max(profiles, key=lambda profile: (profile.compute_slices, profile.memory_bytes))
+def divisible(profiles: Collection[MigProfile], fields: Collection[str] = _DIVIDED) -> dict[str, int]:
+    """Return what all MIG partitions of a GPU share, by the field of a profile; empty without profiles.
+
+    The partition that fills the GPU has all of it. Without such a profile, what the partitions of one
+    profile can have together is the best that is known.
+    """
+    if not profiles:
+        return {}
+    end = max(place.start + place.size for one in profiles for place in one.placements)
+    filling = [(one, 1) for one in profiles if any(place.size == end for place in one.placements)]
+    counted = filling or [(one, one.max_instances) for one in profiles]
+    return {field: max(getattr(one, field) * count for one, count in counted) for field in fields}
 
 
 def _given_up(

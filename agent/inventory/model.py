@@ -43,7 +43,9 @@ class GpuEntry:
     Shape: ``profiles`` and ``instances`` are empty without MIG; ``function`` is None if sysfs has no
            function at the GPU's address (its topology is then unknown); ``offers_whole`` is False while
            MIG mode cannot be turned off, ``offers_partitions`` while it cannot be turned on; ``partition``
-           is the fabric manager's id of the GPU alone, None where none is needed, or it has none.
+           is the fabric manager's id of the GPU alone, None where none is needed, or it has none;
+           ``mig_problem`` why its profiles or instances could not be read, empty if they were;
+           ``are_instances_known`` is False if those that exist may be others.
     """
 
     gpu: NumberedGpu
@@ -53,6 +55,8 @@ class GpuEntry:
     offers_whole: bool = True
     offers_partitions: bool = True
     partition: int | None = None
+    mig_problem: str = ""
+    are_instances_known: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,11 @@ def gpu_name(number: int) -> DeviceName:
     return DeviceName(f"gpu-{number}")
 
 
+def partitions_name(number: int) -> DeviceName:
+    """Return what stands for all MIG partitions of a GPU if none of them is known: ``gpu-0-mig``."""
+    return DeviceName(f"gpu-{number}-mig")
+
+
 def shared_name(number: int) -> DeviceName:
     """Return the name of a GPU that claims share: ``gpu-0-shared``."""
     return DeviceName(f"gpu-{number}-shared")

@@ -21,6 +21,8 @@ class Cause(StrEnum):
     NO_VFIO_DRIVER = "no-vfio-driver"
     MIG_MODE = "mig-mode"
     NO_WHOLE_GPU = "no-whole-gpu"
+    NO_MIG_PROFILE = "no-mig-profile"
+    NO_MEMORY_FIGURE = "no-memory-figure"
     NO_FABRIC_PARTITION = "no-fabric-partition"
     FABRIC_MANAGER = "fabric-manager"
     UNREADABLE = "unreadable"

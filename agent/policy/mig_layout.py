@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from agent.hardware.types import MigProfile, Placement
-from agent.inventory.gpus import largest
+from agent.inventory.gpus import divisible
 from agent.inventory.modes import MigPlace
 from agent.inventory.names import memory_slice_range
 from agent.policy.model import LayoutPart
@@ -95,9 +95,9 @@ def _excess(wanted: Sequence[MigProfile], profiles: Sequence[MigProfile]) -> str
         most = next(one.max_instances for one in wanted if one.name == name)
         if count > most:
             return f"it needs {count} of {name}, at most {most} can exist"
-    whole = largest(profiles)
+    limits = divisible(profiles, _LIMITED)
     for key in _LIMITED:
-        total, limit = sum(getattr(one, key) for one in wanted), getattr(whole, key)
+        total, limit = sum(getattr(one, key) for one in wanted), limits[key]
         if total > limit:
             return f"it needs {total} {key.replace('_', ' ')}, the GPU has {limit}"
     return ""

@@ -49,7 +49,10 @@ class Patience:
         if Part.GPUS not in found.unread:
             return found
         known = {entry.gpu.uuid: entry for entry in last.gpus}
-        read = [self._with_topology(entry, known.get(entry.gpu.uuid)) for entry in found.gpus]
+        read = [
+            self._with_mig(self._with_topology(entry, known.get(entry.gpu.uuid)), known.get(entry.gpu.uuid))
+            for entry in found.gpus
+        ]
         kept = [entry for entry in _missing(last.gpus, read) if self._keeps(entry.gpu.uuid)]
         if not found.gpus and kept:
             found = replace(found, versions=last.versions, fabric=last.fabric, has_imex=last.has_imex)
@@ -74,6 +77,15 @@ class Patience:
             return entry
         is_kept = self._keeps(f"topology of {entry.gpu.uuid}")
         return replace(entry, function=known.function) if is_kept else entry
+
+    def _with_mig(self, entry: GpuEntry, known: GpuEntry | None) -> GpuEntry:
+        """Return a GPU with the partitions of an earlier look if its MIG queries fail; the problem stays."""
+        if not entry.mig_problem or known is None or not known.profiles:
+            return entry
+        is_kept = self._keeps(f"MIG of {entry.gpu.uuid}")
+        if not is_kept:
+            return entry
+        return replace(entry, profiles=known.profiles, instances=known.instances, are_instances_known=True)
 
     def _with_nics(self, found: Inventory, last: Inventory) -> Inventory:
         if Part.NICS not in found.unread:

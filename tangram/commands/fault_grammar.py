@@ -15,6 +15,9 @@ A FAULT is one of
   gpu-MINOR:slowdown=REASON        the hardware runs slowly
   gpu-MINOR:recovery=ACTION        the driver says what the GPU needs, until a reset or reboot
   gpu-MINOR:fabric=STATE           how far the GPU has come in joining its fabric, until then
+  gpu-MINOR:uuid=UUID              the driver answers this, whatever is true
+  gpu-MINOR:minor=NUMBER           the same, such as -1
+  gpu-MINOR:memory-mib=COUNT       the same, such as 0
   nic-NUMBER:in-use                a program uses the NIC: no driver can be taken from it
   nic-NUMBER:fewer-vfs=COUNT       its driver makes so many VFs at most, whatever is asked
   nic-NUMBER:late-rdma=COUNT       RDMA devices are missing in so many reads after a probe
@@ -25,6 +28,8 @@ A FAULT is one of
   nic-NUMBER:port-down             the RDMA ports of its functions are not active
   machine:no-vfio                  the kernel has no driver vfio-pci
   machine:no-fabric-manager        the fabric manager does not run
+  machine:profiles-need-mig        the driver reports MIG profiles only in MIG mode
+  TARGET:FUNCTION:CODE[:TIMES]     a function of the driver's library answers with a code
   TARGET:CALL:REFUSAL[:TIMES]      the call fails
   TARGET:CALL:slow=SECONDS[:TIMES] the call takes longer, such as slow=2.5
   TARGET:CALL:kill-before[:TIMES]  the calling process dies before the call does anything
@@ -55,6 +60,17 @@ CALL     of GPUs: versions, gpus, mig-mode, profiles, gpu-instances, processes,
          deactivate-partition
          of NICs: set-vfs, override-driver, unbind, probe, read-rdma,
          read-vf-settings, set-vf-settings, read-links, change-link
+FUNCTION nvmlDeviceGetUUID, nvmlDeviceGetName, nvmlDeviceGetBrand,
+         nvmlDeviceGetArchitecture, nvmlDeviceGetCudaComputeCapability,
+         nvmlDeviceGetMinorNumber, nvmlDeviceGetPciInfo_v3, nvmlDeviceGetMemoryInfo,
+         nvmlDeviceGetNumGpuCores, nvmlDeviceGetModuleId,
+         nvmlDeviceGetVirtualizationMode, nvmlDeviceGetMigMode,
+         nvmlDeviceGetGpuInstanceProfileInfoV, nvmlDeviceGetGpuInstanceProfileInfo,
+         nvmlDeviceGetGpuInstancePossiblePlacements_v2,
+         nvmlDeviceGetComputeRunningProcesses_v3 and _v2, the same of Graphics and
+         MPSCompute, nvmlDeviceGetGpuFabricInfoV, nvmlDeviceGetGpuFabricInfo
+CODE     of nvml.h in small letters: not-supported, function-not-found,
+         argument-version-mismatch, invalid-argument, no-permission, unknown
 REFUSAL  of GPUs and the fabric manager: not-supported, not-found,
          invalid-argument, no-permission, in-use, insufficient-resources,
          timed-out, gpu-lost, reset-required, driver-missing, hardware-fault,
@@ -70,4 +86,6 @@ examples:
   tangram node fault --machine /tmp/m nic-0:set-vfs:no-space:1 nic-1:late-rdma=3
   tangram node fault --machine /tmp/m gpu-0:xid=63 gpu-0:slowdown=hardware-thermal nic-0:link-down
   tangram node fault --machine /tmp/m machine:mig-mode:slow=2.5 gpu-1:destroy-gpu-instance:kill-after
+  tangram node fault --machine /tmp/m gpu-1:nvmlDeviceGetMinorNumber:not-supported
+  tangram node fault --machine /tmp/m machine:nvmlDeviceGetGpuFabricInfoV:function-not-found
 """

@@ -113,6 +113,9 @@ def _list(options: Namespace, face: Face) -> int:
     rows = [(Text(one.name, style="bold"), one.gpus, one.mig, one.nics, one.topology) for one in machines]
     columns = (Column("name"), Column("GPUs", is_prose=True), Column("MIG"), Column("NICs", is_prose=True))
     face.out.show(FittingTable((*columns, Column("topology", is_prose=True)), rows))
+    for one in machines:
+        for sentence in one.left_out:
+            face.out.show(Text(f"left out: {one.name}: {sentence}", style="yellow"))
     return DONE
 
 

@@ -42,6 +42,8 @@ from tangram.program.streams import complain
 from tangram.program.throwaway import throwaway_folder
 
 _KUBELET: Final = Path("/var/lib/kubelet")
+_Source = tuple[Readers, str, Numbering, EffectFile | None, tuple[str, ...]]
+"""The readers of a node, its name, its numbers, its policy in effect, and what a simulated one lacks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +57,15 @@ class Shown:
 
 def run(options: Namespace, face: Face) -> int:
     """Show the node that the options name."""
-    with _readers(options, face) as (readers, name, numbering, effect_file):
+    with _readers(options, face) as (readers, name, numbering, effect_file, left_out):
         found = with_gpu_modes(with_partitions(discover(readers, name, numbering), options), options)
         found = replace(found, imex_channels=imex_channels(options))
         found = with_vf_rules(found, options)
         found = with_multus(found, options)
         found, stored = with_policy(found, options, effect_file)
         shown = replace(described(found, options.driver_name or DEFAULT_DRIVER), policy=stored)
+    devices = replace(shown.devices, left_out=(*left_out, *shown.devices.left_out))
+    shown = replace(shown, devices=devices)
     if options.form is not None:
         face.out.documents(FORMS[options.form](shown.devices), as_json=options.json)
         if options.form == "v1-1.34":
@@ -92,20 +96,20 @@ def simulated_pool(node: str, face: Face) -> Pool:
 
 
 @contextmanager
-def _readers(options: Namespace, face: Face) -> Iterator[tuple[Readers, str, Numbering, EffectFile | None]]:
+def _readers(options: Namespace, face: Face) -> Iterator[_Source]:
     if options.real:
         name = checked_node_name(options.node_name or host_name())
         folder = folder_of(_KUBELET, options.driver_name or DEFAULT_DRIVER, None)
-        yield face.machines.real(), name, ReadNumbers(NumberFile(folder, name)), EffectFile(folder, name)
+        yield face.machines.real(), name, ReadNumbers(NumberFile(folder, name)), EffectFile(folder, name), ()
     elif options.machine is not None:
         node = face.machines.attached(options.machine)
         folder = folder_of(_KUBELET, DEFAULT_DRIVER, options.machine)
         numbers, effect = NumberFile(folder, node.name), EffectFile(folder, node.name)
-        yield node.machine.readers, node.name, ReadNumbers(numbers), effect
+        yield node.machine.readers, node.name, ReadNumbers(numbers), effect, node.left_out
     elif options.node is not None:
         with throwaway_folder() as folder:
             node = face.machines.simulated(options.node, folder / "machine")
-            yield node.machine.readers, node.name, in_pci_order, None
+            yield node.machine.readers, node.name, in_pci_order, None, node.left_out
     else:
         raise bad_argument("show", None, "name --node, --machine, --real, --file or --cluster")
 

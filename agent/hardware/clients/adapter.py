@@ -16,7 +16,7 @@ from typing import Protocol
 from agent.hardware.clients.open_files import processes_with
 from agent.hardware.clients.ports import Client, SeenClients
 from agent.hardware.clients.processes import OWN_PROC, is_nvml_process, program_of, read_process
-from agent.hardware.errors import HardwareError
+from agent.hardware.errors import HardwareError, NotSupported
 from agent.hardware.nvml_program import STEP_ASIDE
 from agent.hardware.types import DeviceNode, GpuUuid
 
@@ -51,16 +51,21 @@ class ProcClients:
 
     def of(self, gpu: GpuUuid) -> SeenClients:
         """Return the processes that hold a GPU now."""
-        running, is_listed = self._running(gpu)
+        running, is_listed, no_list = self._running(gpu)
         opened, is_seen = self._opened(gpu)
         found = [self._client(pid, is_running=pid in running) for pid in sorted(running | opened)]
-        return SeenClients(tuple(one for one in found if one is not None), is_listed and is_seen)
+        return SeenClients(tuple(one for one in found if one is not None), is_listed and is_seen, no_list)
 
     def running_on(self, gpu: GpuUuid) -> SeenClients:
-        """Return the processes that compute or draw on a GPU now, as the driver lists them."""
-        running, is_listed = self._running(gpu)
-        found = (self._client(pid, is_running=True) for pid in sorted(running))
-        return SeenClients(tuple(one for one in found if one is not None), is_listed)
+        """Return the processes that compute or draw on a GPU now, as the driver lists them.
+
+        Without a list each process that has the GPU open counts. If none has, nothing runs there.
+        """
+        running, is_listed, no_list = self._running(gpu)
+        if no_list:
+            running, is_listed = self._opened(gpu)
+        found = (self._client(pid, is_running=not no_list) for pid in sorted(running))
+        return SeenClients(tuple(one for one in found if one is not None), is_listed, no_list)
 
     def ask_to_step_aside(self, client: Client) -> None:
         """Ask an NVML process of this driver to let go of the driver for a moment; do not wait for it."""
@@ -78,11 +83,14 @@ class ProcClients:
         found = read_process(self.proc, client.pid)
         return found is not None and found.started == client.started
 
-    def _running(self, gpu: GpuUuid) -> tuple[frozenset[int], bool]:
+    def _running(self, gpu: GpuUuid) -> tuple[frozenset[int], bool, str]:
+        """Return what the driver lists, whether that is all, and why it has no list."""
         try:
-            return frozenset(self.gpus.processes(gpu)), True
+            return frozenset(self.gpus.processes(gpu)), True, ""
+        except NotSupported as error:
+            return frozenset(), False, error.reason
         except HardwareError:
-            return frozenset(), False
+            return frozenset(), False, ""
 
     def _opened(self, gpu: GpuUuid) -> tuple[frozenset[int], bool]:
         try:

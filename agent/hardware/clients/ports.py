@@ -36,11 +36,13 @@ class SeenClients:
     """The processes that hold a GPU, by number.
 
     Shape: without the NVML process of this program, which keeps nothing from it; ``is_complete`` is False
-           where there may be processes that this program cannot see.
+           where there may be processes that this program cannot see; ``no_list`` why the driver lists none
+           at all, empty if it does: then ``found`` have the GPU open, and may run on it.
     """
 
     found: tuple[Client, ...] = ()
     is_complete: bool = True
+    no_list: str = ""
 
 
 class GpuClients(Protocol):
@@ -53,7 +55,8 @@ class GpuClients(Protocol):
     def running_on(self, gpu: GpuUuid) -> SeenClients:
         """Return the processes that compute or draw on a GPU now, as the driver lists them.
 
-        A process that has only opened the GPU, such as a monitor, is not among them.
+        A process that has only opened the GPU, such as a monitor, is not among them, unless the driver has
+        no list: then each that has the GPU open may run on it.
         """
         ...
 

@@ -18,9 +18,12 @@ from typing import Any, Self
 
 import pynvml
 
+from agent.hardware.asked import unreadable
+from agent.hardware.driver.nvml_rules import refusal
 from agent.hardware.errors import HardwareError, InUse, InvalidArgument, LibraryMissing, NotSupported
 from agent.hardware.health.types import GpuEvent, GpuVitals
 from agent.hardware.nvml.boards import (
+    read_address,
     read_architecture,
     read_compute_mode,
     read_gpu,
@@ -30,7 +33,7 @@ from agent.hardware.nvml.boards import (
     read_processes,
     write_compute_mode,
 )
-from agent.hardware.nvml.calls import bounded, call, refusal
+from agent.hardware.nvml.calls import bounded, call
 from agent.hardware.nvml.events import Away, EventSet
 from agent.hardware.nvml.instances import read_compute_instance, read_gpu_instance_info, read_gpu_instances
 from agent.hardware.nvml.profiles import (
@@ -42,6 +45,7 @@ from agent.hardware.nvml.profiles import (
 )
 from agent.hardware.nvml.vitals import read_vitals
 from agent.hardware.types import (
+    Bdf,
     ComputeInstance,
     ComputeMode,
     DriverVersions,
@@ -99,7 +103,7 @@ class Nvml:
 
     def versions(self) -> DriverVersions:
         """Return the driver's versions. Raises: HardwareError."""
-        driver = str(call("read driver version", "this node", pynvml.nvmlSystemGetDriverVersion))
+        driver = self._driver_version()
         cuda = int(call("read CUDA version", "this node", pynvml.nvmlSystemGetCudaDriverVersion))
         return DriverVersions(driver, f"{cuda // 1000}.{cuda % 1000 // 10}")
 
@@ -123,6 +127,11 @@ class Nvml:
         self._handles[gpu.uuid] = device
         return gpu
 
+    def address(self, index: int) -> Bdf:
+        """Return the PCI address of a GPU by its index. Raises: HardwareError."""
+        subject = f"GPU {index}"
+        return read_address(call("find", subject, pynvml.nvmlDeviceGetHandleByIndex, index), subject)
+
     def minor(self, gpu: GpuUuid) -> int:
         """Return the number of a GPU's device node. Raises: HardwareError."""
         return read_minor(self._handle(gpu), f"GPU {gpu}")
@@ -143,16 +152,24 @@ class Nvml:
     def profiles(self, gpu: GpuUuid) -> tuple[MigProfile, ...]:
         """Return the GPU-instance profiles by name, empty on a model without MIG. Raises: HardwareError."""
         device, subject = self._handle(gpu), f"GPU {gpu}"
+        if read_mig_mode(device, subject) is None:
+            return ()
         architecture = read_architecture(device, subject)
         return read_profiles(device, subject, read_memory_bytes(device, subject), architecture)
 
     def gpu_instances(self, gpu: GpuUuid) -> tuple[GpuInstance, ...]:
-        """Return the existing GIs by id, also those without a CI; empty with MIG off."""
-        return read_gpu_instances(self._handle(gpu), gpu)
+        """Return the existing GIs by id, also those without a CI; empty with MIG off.
+
+        With MIG off there are none, and nothing else is asked: a driver that fails in its MIG queries keeps
+        no GPU from being used whole.
+        """
+        device = self._handle(gpu)
+        mode = read_mig_mode(device, f"GPU {gpu}")
+        return read_gpu_instances(device, gpu) if mode is not None and mode.current else ()
 
     def processes(self, gpu: GpuUuid) -> tuple[int, ...]:
         """Return the processes that compute or draw on a GPU. Raises: HardwareError."""
-        return read_processes(self._handle(gpu), f"GPU {gpu}")
+        return read_processes(self._handle(gpu), f"GPU {gpu}", self._driver_version())
 
     def vitals(self, gpu: GpuUuid) -> GpuVitals:
         """Return how a GPU is now. Raises: GpuLost, ResetRequired and others."""
@@ -240,7 +257,10 @@ class Nvml:
         try:
             return self.gpu(index)
         except HardwareError as error:
-            return Unreadable(f"GPU {index}", str(error))
+            return unreadable(index, error, lambda: self.address(index))
+
+    def _driver_version(self) -> str:
+        return str(call("read driver version", "this node", pynvml.nvmlSystemGetDriverVersion))
 
     def _handle(self, gpu: GpuUuid) -> Any:
         """Return the handle, cached: a lookup by UUID takes seconds while other processes do it too."""

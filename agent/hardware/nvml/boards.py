@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from ctypes import c_uint
+from functools import partial
 from typing import Any, Final
 
 import pynvml
 
-from agent.hardware.errors import HardwareFault, NotSupported
+from agent.hardware.driver.nvml_rules import has_longer_process_records, newest_form
+from agent.hardware.errors import HardwareError, HardwareFault, NotSupported
 from agent.hardware.nvml.calls import call
-from agent.hardware.nvml.names import architecture_name, brand_name
+from agent.hardware.nvml.names import architecture_name, brand_name, cores_of_multiprocessor
 from agent.hardware.types import Bdf, ComputeMode, Gpu, GpuUuid, MigMode, normal_bdf
 
 _COMPUTE_MODES: Final = {
@@ -19,10 +21,23 @@ _COMPUTE_MODES: Final = {
     pynvml.NVML_COMPUTEMODE_EXCLUSIVE_PROCESS: ComputeMode.EXCLUSIVE_PROCESS,
 }
 _PROCESS_LISTS: Final = (
-    ("compute", pynvml.nvmlDeviceGetComputeRunningProcesses_v3),
-    ("draw", pynvml.nvmlDeviceGetGraphicsRunningProcesses_v3),
-    ("compute under MPS", pynvml.nvmlDeviceGetMPSComputeRunningProcesses_v3),
+    (
+        "compute",
+        pynvml.nvmlDeviceGetComputeRunningProcesses_v3,
+        pynvml.nvmlDeviceGetComputeRunningProcesses_v2,
+    ),
+    (
+        "draw",
+        pynvml.nvmlDeviceGetGraphicsRunningProcesses_v3,
+        pynvml.nvmlDeviceGetGraphicsRunningProcesses_v2,
+    ),
+    (
+        "compute under MPS",
+        pynvml.nvmlDeviceGetMPSComputeRunningProcesses_v3,
+        pynvml.nvmlDeviceGetMPSComputeRunningProcesses_v2,
+    ),
 )
+"""The lists and their forms, whose records are alike. Drivers before 510 and 535.98 lack the newest."""
 
 
 def read_gpu(device: Any, index: int) -> Gpu:
@@ -35,7 +50,7 @@ def read_gpu(device: Any, index: int) -> Gpu:
         uuid=uuid,
         index=index,
         minor=read_minor(device, subject),
-        bdf=_bdf(device, subject),
+        bdf=read_address(device, subject),
         product_name=str(call("read name", subject, pynvml.nvmlDeviceGetName, device)),
         architecture=read_architecture(device, subject),
         brand=_brand(device, subject),
@@ -44,6 +59,7 @@ def read_gpu(device: Any, index: int) -> Gpu:
         mig=read_mig_mode(device, subject),
         is_passthrough=_is_passthrough(device, subject),
         module_id=_module_id(device, subject),
+        multiprocessors=_multiprocessors(device, subject, major, minor),
     )
 
 
@@ -53,8 +69,9 @@ def read_architecture(device: Any, subject: str) -> str:
 
 
 def read_minor(device: Any, subject: str) -> int:
-    """Return the number of a GPU's device node. Raises: HardwareError."""
-    return int(call("read minor number", subject, pynvml.nvmlDeviceGetMinorNumber, device))
+    """Return the number of a GPU's device node, negative if it has none. Raises: HardwareError."""
+    minor = int(call("read minor number", subject, pynvml.nvmlDeviceGetMinorNumber, device))
+    return minor if minor < 2**31 else minor - 2**32  # NVML has no sign for it
 
 
 def read_mig_mode(device: Any, subject: str) -> MigMode | None:
@@ -67,14 +84,24 @@ def read_mig_mode(device: Any, subject: str) -> MigMode | None:
     return MigMode(current == enabled, pending == enabled)
 
 
-def read_processes(device: Any, subject: str) -> tuple[int, ...]:
-    """Return the numbers of the processes that compute or draw on a GPU. Raises: HardwareError."""
+def read_processes(device: Any, subject: str, driver_version: str) -> tuple[int, ...]:
+    """Return the numbers of the processes that compute or draw on a GPU.
+
+    Raises: HardwareError; NotSupported if the driver has no list of the programs that compute. Then nothing
+            is known of them, whatever the other lists say.
+    """
     found: set[int] = set()
-    for what, function in _PROCESS_LISTS:
+    has_longer_records = has_longer_process_records(driver_version)
+    for what, newest, before in _PROCESS_LISTS:
+        forms = (before,) if has_longer_records else (newest, before)
+        attempted = f"list processes that {what}"
         try:
-            found.update(one.pid for one in call(f"list processes that {what}", subject, function, device))
-        except NotSupported:  # older drivers know fewer kinds
-            continue
+            listed = newest_form(*(partial(call, attempted, subject, form, device) for form in forms))
+        except NotSupported:
+            if newest is pynvml.nvmlDeviceGetComputeRunningProcesses_v3:
+                raise
+            continue  # older drivers have fewer lists: programs under MPS are among those that compute
+        found.update(one.pid for one in listed)
     return tuple(sorted(found))
 
 
@@ -112,10 +139,12 @@ def _memory_bytes(device: Any, subject: str) -> int | None:
         return None
 
 
-def _bdf(device: Any, subject: str) -> Bdf:
-    address = call("read PCI address", subject, lambda: str(pynvml.nvmlDeviceGetPciInfo(device).busId))
+def read_address(device: Any, subject: str) -> Bdf:
+    """Return the PCI address. Raises: HardwareError."""
+    attempted = "read PCI address"
+    info = call(attempted, subject, pynvml.nvmlDeviceGetPciInfo_v3, device)
     try:
-        return normal_bdf(address)
+        return normal_bdf(str(call(attempted, subject, getattr, info, "busId")))
     except ValueError as error:
         raise HardwareFault("read PCI address", subject, str(error)) from error
 
@@ -126,6 +155,16 @@ def _is_passthrough(device: Any, subject: str) -> bool:
     except NotSupported:
         return False
     return bool(mode == pynvml.NVML_GPU_VIRTUALIZATION_MODE_PASSTHROUGH)
+
+
+def _multiprocessors(device: Any, subject: str, major: int, minor: int) -> int | None:
+    """Return the multiprocessors of the hardware, None if the driver counts no cores, or the model is new."""
+    per_multiprocessor = cores_of_multiprocessor(major, minor)
+    try:
+        cores = int(call("read the number of cores", subject, pynvml.nvmlDeviceGetNumGpuCores, device))
+    except HardwareError:  # older drivers lack it, and no device depends on it
+        return None
+    return cores // per_multiprocessor if per_multiprocessor and cores else None
 
 
 def _module_id(device: Any, subject: str) -> int | None:

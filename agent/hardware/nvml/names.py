@@ -54,6 +54,21 @@ _MARKS: Final[dict[int, str]] = {
 }
 
 
+_CORES: Final[dict[tuple[int, int], int]] = {
+    **dict.fromkeys([(7, 0), (7, 2), (7, 5), (8, 0)], 64),
+    **dict.fromkeys([(8, 6), (8, 7), (8, 9), (9, 0)], 128),
+    **dict.fromkeys([(10, 0), (10, 1), (10, 3), (11, 0), (12, 0), (12, 1)], 128),
+}
+
+
+def cores_of_multiprocessor(major: int, minor: int) -> int | None:
+    """Return how many CUDA cores a multiprocessor of a compute capability has, None for a newer one.
+
+    Source: NVIDIA cuda-samples, Common/helper_cuda.h, _ConvertSMVer2Cores.
+    """
+    return _CORES.get((major, minor))
+
+
 def brand_name(number: int) -> str | None:
     """Return a brand's name as other drivers' attributes spell it, None if it has no name.
 

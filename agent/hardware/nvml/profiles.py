@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from ctypes import byref, c_uint
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pynvml
 
 from agent.hardware.compute_profiles import narrower_profiles
+from agent.hardware.driver.nvml_rules import newest_form
 from agent.hardware.errors import HardwareFault, InvalidArgument, NotSupported
 from agent.hardware.nvml.calls import bounded, call
 from agent.hardware.nvml.names import profile_name
@@ -44,7 +46,7 @@ def read_profiles(device: Any, subject: str, total_bytes: int, architecture: str
         except NotSupported:
             continue
         attempted = f"read the name of GI profile {constant}"
-        reported = call(attempted, subject, lambda one: str(getattr(one, "name", "")), info)
+        reported = str(call(attempted, subject, getattr, info, "name", ""))
         if not total_bytes and not reported:
             reason = "NVML answered neither that nor how much memory the GPU has"
             raise HardwareFault(attempted, subject, reason)
@@ -114,22 +116,17 @@ def _narrower(profile: MigProfile, architecture: str, most: int) -> tuple[Narrow
 
 
 def _probe(count: int, query: Callable[[int, int], Any]) -> Iterator[tuple[int, Any]]:
-    """Query each constant: "not supported" means go on, "invalid" means there is no higher one."""
+    """Query each constant: "not supported" means go on, "invalid" means there is no higher one.
+
+    The newest form reports names. Whether a driver refuses the form or the profile shows in the first form.
+    """
     for constant in range(count):
         try:
-            yield constant, _newest_form(constant, query)
+            yield constant, newest_form(partial(query, constant, 2), partial(query, constant, 1))
         except NotSupported:
             continue
         except InvalidArgument:
             return
-
-
-def _newest_form(constant: int, query: Callable[[int, int], Any]) -> Any:
-    """Query in the form that reports names; old drivers lack it and answer as for a missing profile."""
-    try:
-        return query(constant, 2)
-    except NotSupported:
-        return query(constant, 1)
 
 
 def _placements(device: Any, subject: str, profile_id: int) -> tuple[Placement, ...]:

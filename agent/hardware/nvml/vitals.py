@@ -12,13 +12,10 @@ from typing import Any, Final
 
 import pynvml
 
-from agent.hardware.errors import DriverMissing, GpuLost, HardwareError, ResetRequired, TimedOut
+from agent.hardware.errors import OF_THE_GPU, HardwareError
 from agent.hardware.health.types import FabricState, GpuVitals, Recovery, Slowdown
 from agent.hardware.nvml.calls import call
 from agent.hardware.types import GpuUuid
-
-_OF_THE_GPU: Final = (GpuLost, ResetRequired, DriverMissing, TimedOut)
-"""Errors that are about no single value."""
 
 _SLOWDOWNS: Final = {
     pynvml.nvmlClocksEventReasonHwThermalSlowdown: Slowdown.HARDWARE_THERMAL,
@@ -65,7 +62,7 @@ def _told(what: str, subject: str, function: Callable[..., Any], *arguments: obj
     """Return what the driver tells, None where it does not tell this. Raises: as ``read_vitals``."""
     try:
         return call(f"read {what}", subject, function, *arguments)
-    except _OF_THE_GPU:
+    except OF_THE_GPU:
         raise
     except HardwareError:
         return None
@@ -101,7 +98,9 @@ def _fabric(device: Any, subject: str) -> FabricState | None:
     """Return the state of the fabric; joining it has failed where it ended with another code than success."""
     info = pynvml.c_nvmlGpuFabricInfoV_t()
     if _told("fabric", subject, pynvml.nvmlDeviceGetGpuFabricInfoV, device, byref(info)) is None:
-        return None
+        info = pynvml.c_nvmlGpuFabricInfo_t()  # drivers before 550 have the first form alone
+        if _told("fabric", subject, pynvml.nvmlDeviceGetGpuFabricInfo, device, byref(info)) is None:
+            return None
     state = _FABRIC_STATES.get(info.state)
     has_failed = state is FabricState.COMPLETED and info.status != pynvml.NVML_SUCCESS
     return FabricState.FAILED if has_failed else state

@@ -16,6 +16,7 @@ from agent.hardware import errors
 from agent.hardware.errors import HardwareError, HardwareFault
 from agent.hardware.health.types import GpuEvent, GpuVitals
 from agent.hardware.types import (
+    Bdf,
     ComputeInstance,
     ComputeMode,
     DriverVersions,
@@ -56,6 +57,7 @@ OPEN: Final[Call[None]] = Call("open", "open NVML", tuple[str | None], NoneType,
 VERSIONS: Final[Call[DriverVersions]] = Call("versions", "read the versions", tuple[()], DriverVersions)
 COUNT: Final[Call[int]] = Call("count", "count GPUs", tuple[()], int)
 GPU: Final[Call[Gpu]] = Call("gpu", "read", tuple[int], Gpu)
+ADDRESS: Final[Call[Bdf]] = Call("address", "read the PCI address", tuple[int], Bdf)
 MINOR: Final[Call[int]] = Call("minor", "read the minor number", tuple[GpuUuid], int)
 MIG_MODE: Final[Call[MigMode | None]] = Call("mig_mode", "read the MIG mode", tuple[GpuUuid], MigMode | None)
 COMPUTE_MODE: Final[Call[ComputeMode]] = Call(
@@ -97,7 +99,7 @@ DESTROY_GI: Final[Call[None]] = Call(
 CALLS: Final[Mapping[str, Call[Any]]] = {
     call.name: call
     for call in (
-        *(OPEN, VERSIONS, COUNT, GPU, MINOR, MIG_MODE, COMPUTE_MODE, SET_COMPUTE_MODE, PROFILES),
+        *(OPEN, VERSIONS, COUNT, GPU, ADDRESS, MINOR, MIG_MODE, COMPUTE_MODE, SET_COMPUTE_MODE, PROFILES),
         *(GPU_INSTANCES, PROCESSES, VITALS, WATCH_EVENTS, WAIT_EVENTS),
         *(SET_MIG_MODE, CREATE_GI, CREATE_CI, DESTROY_CI, DESTROY_GI),
     )

@@ -26,6 +26,7 @@ from agent.hardware.nvml_process.process import (
     wait_for_answer,
 )
 from agent.hardware.types import (
+    Bdf,
     ComputeInstance,
     ComputeMode,
     DriverVersions,
@@ -158,6 +159,10 @@ class NvmlProcess:
     def gpu(self, index: int) -> Gpu:
         """Return one GPU."""
         return self._ask(calls.GPU, f"GPU {index}", index)
+
+    def address(self, index: int) -> Bdf:
+        """Return the PCI address of a GPU by its index."""
+        return self._ask(calls.ADDRESS, f"GPU {index}", index)
 
     def minor(self, gpu: GpuUuid) -> int:
         """Return the number of a GPU's device node."""

@@ -13,6 +13,7 @@ from agent.hardware.simulated.errors import (
 )
 from agent.hardware.simulated.fault_text import parse_fault, parse_injected
 from agent.hardware.simulated.faults import (
+    Answered,
     Call,
     Fail,
     Fault,
@@ -24,7 +25,10 @@ from agent.hardware.simulated.faults import (
     NicFault,
     NicTrouble,
     NoFabricManager,
+    NvmlFunction,
+    ProfilesNeedMig,
     Slow,
+    WrongAnswer,
 )
 from agent.hardware.simulated.gpu_troubles.faults import GpuTrouble, GpuTroubleKind, Raised
 from agent.hardware.simulated.gpus import SimulatedGpus
@@ -33,6 +37,7 @@ from agent.hardware.simulated.machine import SimulatedMachine
 from agent.hardware.simulated.node import NodeFile
 
 __all__ = [
+    "Answered",
     "Call",
     "Fail",
     "Fault",
@@ -50,12 +55,15 @@ __all__ = [
     "NoFabricManager",
     "NoMachine",
     "NodeFile",
+    "NvmlFunction",
+    "ProfilesNeedMig",
     "Raised",
     "SimulatedGpus",
     "SimulatedMachine",
     "SimulationError",
     "Slow",
     "UnknownNode",
+    "WrongAnswer",
     "load_node",
     "node_text",
     "parse_fault",

@@ -13,9 +13,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from agent.hardware.driver.nvml_rules import refusal
 from agent.hardware.errors import DriverMissing, GpuLost, NotFound
 from agent.hardware.simulated.devices import Card
-from agent.hardware.simulated.faults import NIC_CALLS, NIC_REFUSALS, REFUSALS, Call, Fail, Kill, Moment
+from agent.hardware.simulated.faults import (
+    NIC_CALLS,
+    NIC_REFUSALS,
+    NVML_REFUSALS,
+    REFUSALS,
+    Call,
+    Fail,
+    Kill,
+    Moment,
+    NvmlFunction,
+)
 from agent.hardware.simulated.nics.refused import Refused
 from agent.hardware.simulated.schema import Driver
 from agent.hardware.simulated.state import State
@@ -47,6 +58,11 @@ class Calls:
         with self._struck(call, card.minor, attempted, str(card)) as state:
             _need_presence(card, state, attempted)
             yield card, state
+
+    def ask(self, function: NvmlFunction, card: Card, attempted: str, subject: str = "") -> None:
+        """Make a call of a function of NVML about one GPU. Raises: HardwareError, as faults say."""
+        with self._struck(function, card.minor, attempted, subject or str(card)):
+            pass
 
     def change(
         self,
@@ -98,7 +114,9 @@ class Calls:
         return driver
 
     @contextmanager
-    def _struck(self, call: Call, number: int | None, attempted: str, subject: str) -> Iterator[State]:
+    def _struck(
+        self, call: Call | NvmlFunction, number: int | None, attempted: str, subject: str
+    ) -> Iterator[State]:
         """Apply the faults of a call around the block: wait, fail or kill; hand out the state for it."""
         state = self.store.read()
         if not state.faults:
@@ -109,6 +127,8 @@ class Calls:
             self.sleep(blow.delay_s)
         fault = blow.outcome
         if isinstance(fault, Fail):
+            if isinstance(fault.call, NvmlFunction):
+                raise refusal(attempted, subject, NVML_REFUSALS[fault.error], fault.call)
             if fault.call in NIC_CALLS:
                 raise Refused(NIC_REFUSALS[fault.error])
             raise REFUSALS[fault.error](attempted, subject, f"fault {fault} was injected")
@@ -120,7 +140,7 @@ class Calls:
             if isinstance(fault, Kill):
                 _die()
 
-    def _blow(self, state: State, call: Call, number: int | None) -> Blow:
+    def _blow(self, state: State, call: Call | NvmlFunction, number: int | None) -> Blow:
         after, blow = struck(state, call, number)
         if after.faults == state.faults:  # none is used up, so there is nothing to write
             return blow

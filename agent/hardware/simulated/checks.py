@@ -131,7 +131,8 @@ def _gpus(found: list[Site]) -> Iterator[_Problem]:
         if not _UUID.fullmatch(gpu.uuid):
             yield f"{field}.uuid", gpu.uuid, "must be GPU- and a UUID in lower case"
         if not 0 <= gpu.minor <= LAST_MINOR:
-            yield f"{field}.minor", gpu.minor, f"must lie between 0 and {LAST_MINOR}"
+            rule = f"must lie between 0 and {LAST_MINOR}; a GPU without one is the fault gpu-0:minor=-1"
+            yield f"{field}.minor", gpu.minor, rule
         if gpu.module is not None and not 0 <= gpu.module <= LAST_MODULE:
             yield f"{field}.module", gpu.module, f"must lie between 0 and {LAST_MODULE}"
 
@@ -176,7 +177,10 @@ def _unique(found: list[Site]) -> Iterator[_Problem]:
         for field, value in _identities(site):
             key = value if isinstance(value, str) else (field.rpartition(".")[2], value)
             if key in owners:
-                yield field, value, f"is given twice, first at {owners[key]}"
+                rule = f"is given twice, first at {owners[key]}"
+                if field.endswith(".uuid"):
+                    rule += "; a driver that answers one UUID for two GPUs is the fault gpu-1:uuid=UUID"
+                yield field, value, rule
             owners[key] = field
 
 
@@ -204,9 +208,14 @@ def _memory(document: Document) -> Iterator[_Problem]:
         for profile in override.profiles_mib:
             if profile not in known:
                 yield f"memory.{name}.profiles_mib", profile, f"must be one of {', '.join(known)}"
+        for figure in ("total_mib", "multiprocessors"):
+            if (value := getattr(override, figure)) is not None and value <= 0:
+                rule = "must be above 0; a driver that answers 0 is the fault gpu-0:memory-mib=0"
+                yield f"memory.{name}.{figure}", value, rule
     for name in sorted(used):
         given = document.memory.get(name, MemoryForm()).total_mib
-        if load_model(name, MemoryOverride(total_mib=given)).memory_bytes is None:
+        model = load_model(name, MemoryOverride(total_mib=given))
+        if model.memory_bytes is None and model.has_memory:
             yield f"memory.{name}.total_mib", None, "must be given: no source has this model's memory"
 
 

@@ -13,7 +13,9 @@ from agent.hardware.simulated.faults import (
     COUNTED,
     NIC_CALLS,
     NIC_REFUSALS,
+    NVML_REFUSALS,
     REFUSALS,
+    Answered,
     Call,
     Fail,
     Fault,
@@ -25,8 +27,11 @@ from agent.hardware.simulated.faults import (
     NicFault,
     NicTrouble,
     NoFabricManager,
+    NvmlFunction,
+    ProfilesNeedMig,
     Slow,
     Strike,
+    WrongAnswer,
 )
 from agent.hardware.simulated.gpu_troubles.fault_text import FORMS, parse_health
 from agent.hardware.simulated.gpu_troubles.faults import GpuTrouble, Raised
@@ -34,13 +39,18 @@ from agent.hardware.simulated.gpu_troubles.faults import GpuTrouble, Raised
 _TEXT: Final = re.compile(
     r"(?P<target>machine|(?P<kind>gpu|nic)-(?P<number>\d{1,3}))"
     r":(?:(?P<state>[a-z-]+)(?:=(?P<count>\d{1,6}))?"
-    r"|(?P<call>[a-z-]+):(?P<effect>[a-z-]+)(?:=(?P<seconds>\d{1,6}(?:\.\d{1,6})?))?"
+    r"|(?P<call>[A-Za-z_0-9-]+):(?P<effect>[a-z-]+)(?:=(?P<seconds>\d{1,6}(?:\.\d{1,6})?))?"
     r"(?::(?P<times>[1-9]\d{0,5}))?)"
 )
+_ANSWER: Final = re.compile(
+    r"gpu-(?P<gpu>\d{1,3}):(?P<what>uuid|minor|memory-mib)=(?P<value>GPU-[0-9a-f-]{1,40}|-?\d{1,9})"
+)
 _GPU_STATES: Final = {"lost": Lost, "in-use": Held}
+_OF_MACHINE: Final[dict[str, Fault]] = {str(one): one for one in (NoFabricManager(), ProfilesNeedMig())}
 _FORM: Final = (
-    f"must be gpu-<minor>:lost, gpu-<minor>:in-use, {FORMS}, nic-<number>:<trouble>, machine:no-vfio, "
-    "machine:no-fabric-manager or <gpu-<minor>|nic-<number>|machine>:<call>:<effect>[:<times>]"
+    f"must be gpu-<minor>:lost, gpu-<minor>:in-use, {FORMS}, gpu-<minor>:<uuid|minor|memory-mib>=<answer>, "
+    "nic-<number>:<trouble>, machine:no-vfio, machine:no-fabric-manager, machine:profiles-need-mig or "
+    "<gpu-<minor>|nic-<number>|machine>:<call or function of NVML>:<effect>[:<times>]"
 )
 
 
@@ -59,11 +69,13 @@ def parse_injected(text: str) -> Injected:
     health = parse_health(text.strip())
     if health is not None:
         return health
+    if text.strip() in _OF_MACHINE:
+        return _OF_MACHINE[text.strip()]
+    if answer := _ANSWER.fullmatch(text.strip()):
+        return _wrong_answer(text, answer)
     match = _TEXT.fullmatch(text.strip())
     if match is None:
         raise InvalidFault(text, _FORM)
-    if match[0] == str(NoFabricManager()):
-        return NoFabricManager()
     number = int(match["number"]) if match["number"] else None
     if not match["state"]:
         return _strike(text, number, match)
@@ -80,9 +92,9 @@ def parse_injected(text: str) -> Injected:
 def missing_device(fault: Injected, gpus: Collection[int], nics: Collection[int]) -> str | None:
     """Return the name of the device that a fault is about, if a machine has no such device."""
     match fault:
-        case Raised(gpu=None) | NoFabricManager() | NicFault(nic=None):
+        case Raised(gpu=None) | NoFabricManager() | ProfilesNeedMig() | NicFault(nic=None):
             return None
-        case Lost() | Held() | GpuTrouble() | Raised():
+        case Lost() | Held() | WrongAnswer() | GpuTrouble() | Raised():
             kind, number = "gpu", fault.gpu or 0
         case Fail(number=None) | Slow(number=None) | Kill(number=None):
             return None
@@ -104,23 +116,43 @@ def _trouble(text: str, nic: int | None, match: re.Match[str]) -> NicFault:
     return NicFault(nic, trouble, int(match["count"]) if match["count"] else None)
 
 
+def _wrong_answer(text: str, match: re.Match[str]) -> WrongAnswer:
+    if (match["what"] == Answered.UUID) != match["value"].startswith("GPU-"):
+        raise InvalidFault(text, "uuid takes a UUID, minor and memory-mib take a number")
+    return WrongAnswer(int(match["gpu"]), Answered(match["what"]), match["value"])
+
+
 def _strike(text: str, number: int | None, match: re.Match[str]) -> Strike:
+    if match["call"] in list(NvmlFunction):
+        return _strike_of_function(text, number, match)
     if match["call"] not in list(Call):
-        raise InvalidFault(text, f"the call must be one of {', '.join(Call)}")
-    call, effect = Call(match["call"]), match["effect"]
-    times = int(match["times"]) if match["times"] else None
+        known = f"{', '.join(Call)}; or a function of NVML, one of {', '.join(NvmlFunction)}"
+        raise InvalidFault(text, f"the call must be one of {known}")
+    call = Call(match["call"])
     kind = "nic" if call in NIC_CALLS else "gpu"
     if call in CALLS_OF_MACHINE and number is not None:
         raise InvalidFault(text, f"{call} is about no GPU: aim at machine")
     if match["kind"] not in (None, kind):
         raise InvalidFault(text, f"{call} is a call about a {kind.upper()}: aim at {kind}-0 or machine")
+    return _effect(text, call, number, match, NIC_REFUSALS if kind == "nic" else REFUSALS)
+
+
+def _strike_of_function(text: str, number: int | None, match: re.Match[str]) -> Strike:
+    if match["kind"] == "nic":
+        raise InvalidFault(text, f"{match['call']} is about a GPU: aim at gpu-0 or machine")
+    return _effect(text, NvmlFunction(match["call"]), number, match, NVML_REFUSALS)
+
+
+def _effect(
+    text: str, call: Call | NvmlFunction, number: int | None, match: re.Match[str], refusals: Collection[str]
+) -> Strike:
+    effect, times = match["effect"], int(match["times"]) if match["times"] else None
     if (effect == "slow") != (match["seconds"] is not None):
         raise InvalidFault(text, "slow, and slow alone, takes seconds: slow=2.5")
     if effect == "slow":
         return Slow(call, number, float(match["seconds"]), times)
     if effect in list(Moment):
         return Kill(call, number, Moment(effect), times or 1)
-    refusals = NIC_REFUSALS if kind == "nic" else REFUSALS
     if effect in refusals:
         return Fail(call, number, effect, times)
     raise InvalidFault(text, f"the effect must be one of {', '.join([*refusals, 'slow=<seconds>', *Moment])}")

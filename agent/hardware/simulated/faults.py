@@ -10,6 +10,10 @@
     nic-0:late-rdma=3                             RDMA devices are missing in the first three reads
     machine:no-vfio                               the kernel has no driver vfio-pci
     machine:no-fabric-manager                     the fabric manager does not run
+    machine:profiles-need-mig                     the driver reports MIG profiles only while MIG mode is on
+    machine:nvmlDeviceGetGpuFabricInfoV:function-not-found    the driver lacks a function of NVML
+    gpu-1:nvmlDeviceGetMinorNumber:not-supported  one value of one GPU cannot be read
+    gpu-1:minor=-1                                the driver answers this, whatever is true
     machine:activate-partition:timed-out:1        the next activation of a fabric partition fails, once
     nic-0:link-down                               the cable is pulled
     gpu-0:ecc=2                                   two uncorrectable errors of memory (``gpu_troubles/``)
@@ -26,8 +30,40 @@ from enum import StrEnum
 from typing import Final
 
 from agent.hardware import errors
+from agent.hardware.driver.nvml_rules import NvmlCode
 from agent.hardware.errors import HardwareError
 from agent.hardware.simulated.gpu_troubles.faults import GpuTrouble, Raised
+
+
+class NvmlFunction(StrEnum):
+    """The functions of the driver's library that a fault can make fail, each with a code of nvml.h.
+
+    The simulated driver asks them where the real one does, and goes to an older form where the real one does.
+    """
+
+    UUID = "nvmlDeviceGetUUID"
+    NAME = "nvmlDeviceGetName"
+    BRAND = "nvmlDeviceGetBrand"
+    ARCHITECTURE = "nvmlDeviceGetArchitecture"
+    COMPUTE_CAPABILITY = "nvmlDeviceGetCudaComputeCapability"
+    MINOR = "nvmlDeviceGetMinorNumber"
+    PCI_INFO = "nvmlDeviceGetPciInfo_v3"
+    MEMORY = "nvmlDeviceGetMemoryInfo"
+    CORES = "nvmlDeviceGetNumGpuCores"
+    MODULE_ID = "nvmlDeviceGetModuleId"
+    VIRTUALIZATION = "nvmlDeviceGetVirtualizationMode"
+    MIG_MODE = "nvmlDeviceGetMigMode"
+    PROFILE_V = "nvmlDeviceGetGpuInstanceProfileInfoV"
+    PROFILE = "nvmlDeviceGetGpuInstanceProfileInfo"
+    PLACEMENTS = "nvmlDeviceGetGpuInstancePossiblePlacements_v2"
+    COMPUTE_PROCESSES_V3 = "nvmlDeviceGetComputeRunningProcesses_v3"
+    COMPUTE_PROCESSES_V2 = "nvmlDeviceGetComputeRunningProcesses_v2"
+    GRAPHICS_PROCESSES_V3 = "nvmlDeviceGetGraphicsRunningProcesses_v3"
+    GRAPHICS_PROCESSES_V2 = "nvmlDeviceGetGraphicsRunningProcesses_v2"
+    MPS_PROCESSES_V3 = "nvmlDeviceGetMPSComputeRunningProcesses_v3"
+    MPS_PROCESSES_V2 = "nvmlDeviceGetMPSComputeRunningProcesses_v2"
+    FABRIC_V = "nvmlDeviceGetGpuFabricInfoV"
+    FABRIC = "nvmlDeviceGetGpuFabricInfo"
 
 
 class Call(StrEnum):
@@ -104,6 +140,10 @@ NIC_REFUSALS: Final[dict[str, int]] = {
 """The kernel's answers that a fault can cause in a call about a NIC, by name."""
 
 
+NVML_REFUSALS: Final = {code.name.lower().replace("_", "-"): code for code in NvmlCode}
+"""The codes with which a function of NVML can answer, by name."""
+
+
 class NicTrouble(StrEnum):
     """What can be wrong with a NIC, until the fault is cleared."""
 
@@ -172,14 +212,42 @@ class NoFabricManager:
 
 
 @dataclass(frozen=True, slots=True)
+class ProfilesNeedMig:
+    """The driver reports the MIG profiles of a GPU only while its MIG mode is on."""
+
+    def __str__(self) -> str:
+        return "machine:profiles-need-mig"
+
+
+class Answered(StrEnum):
+    """The values that a driver can answer wrongly."""
+
+    UUID = "uuid"
+    MINOR = "minor"
+    MEMORY_MIB = "memory-mib"
+
+
+@dataclass(frozen=True, slots=True)
+class WrongAnswer:
+    """The driver answers this for a value of the GPU with this minor number, whatever is true."""
+
+    gpu: int
+    what: Answered
+    value: str
+
+    def __str__(self) -> str:
+        return f"gpu-{self.gpu}:{self.what}={self.value}"
+
+
+@dataclass(frozen=True, slots=True)
 class Fail:
     """A call fails.
 
-    Shape: ``number`` of the GPU or NIC, None for all; ``error`` of ``REFUSALS`` or ``NIC_REFUSALS``;
-           ``times`` None for always.
+    Shape: ``number`` of the GPU or NIC, None for all; ``error`` of ``REFUSALS``, ``NIC_REFUSALS`` or
+           ``NVML_REFUSALS``; ``times`` None for always.
     """
 
-    call: Call
+    call: Call | NvmlFunction
     number: int | None
     error: str
     times: int | None = None
@@ -192,7 +260,7 @@ class Fail:
 class Slow:
     """A call takes longer. Shape: ``times`` None for always. Units: seconds."""
 
-    call: Call
+    call: Call | NvmlFunction
     number: int | None
     seconds: float
     times: int | None = None
@@ -212,7 +280,7 @@ class Moment(StrEnum):
 class Kill:
     """The calling process dies by SIGKILL, before the call does anything or after all it does."""
 
-    call: Call
+    call: Call | NvmlFunction
     number: int | None
     moment: Moment
     times: int | None = 1
@@ -223,7 +291,7 @@ class Kill:
 
 Strike = Fail | Slow | Kill
 """A fault that affects calls (the others are states of the machine)."""
-Fault = Lost | Held | NicFault | NoFabricManager | GpuTrouble | Strike
+Fault = Lost | Held | NicFault | NoFabricManager | ProfilesNeedMig | WrongAnswer | GpuTrouble | Strike
 Injected = Fault | Raised
 """What can be injected: a fault, which stays, or an event, which happens."""
 

@@ -1,6 +1,6 @@
 """GPU products: reads the data files in ``models/`` into typed values.
 
-Takes a file; returns a ``GpuModel``. Nothing is estimated: a profile with an unknown figure is left out and
+Takes a file; returns a ``GpuModel``. Nothing is estimated: a profile with an unknown figure is missing and
 named in ``left_out``. See models/PROVENANCE.md.
 """
 
@@ -27,16 +27,18 @@ class MemoryOverride:
 
     total_mib: int | None = None
     profiles_mib: Mapping[str, int] = field(default_factory=dict)
+    multiprocessors: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuModel:
     """One GPU product.
 
-    Shape: ``memory_bytes`` is None where no source has it; ``engines`` what all instances of a GPU share,
+    Shape: ``memory_bytes`` is None where no source has it, or, without ``has_memory``, since the GPU uses the
+           node's memory and its driver reports none; ``engines`` what all instances of a GPU share,
            by the field of ``MigProfile`` that takes of it, without the unknown ones; ``profiles`` by name;
            ``left_out`` the profiles with unknown figures, each a sentence; ``nvlinks`` how many it has, 0
-           also where no source says it.
+           also where no source says it; ``multiprocessors`` of the hardware, None where no source says it.
            ``subsystem`` is vendor and device, None where unknown.
     """
 
@@ -56,6 +58,8 @@ class GpuModel:
     profiles: tuple[MigProfile, ...]
     left_out: tuple[str, ...]
     nvlinks: int = 0
+    multiprocessors: int | None = None
+    has_memory: bool = True
 
     def profile(self, profile_id: int) -> MigProfile | None:
         """Return the profile with this id, None where the model lacks it."""
@@ -97,11 +101,13 @@ def load_model(name: str, override: MemoryOverride | None = None) -> GpuModel:
         engines=file.engines.known(),
         profiles=tuple(sorted((row.profile(file, rows) for row in known), key=lambda profile: profile.name)),
         left_out=tuple(
-            f"model {name}: profile {row.name} is left out, no source has its {', '.join(row.unknown)}"
+            f"MIG profile {row.name} of model {name}: no source has its {', '.join(row.unknown)}"
             for row in rows
             if row.unknown
         ),
         nvlinks=file.nvlinks,
+        multiprocessors=override.multiprocessors or file.max_sm,
+        has_memory=file.has_memory,
     )
 
 
@@ -186,8 +192,10 @@ class _File(msgspec.Struct, frozen=True):
     mig_mode_needs_gpu_reset: bool | None
     engines: _Engines
     gpu_instance_profiles: tuple[_Row, ...]
+    max_sm: int | None
     pci_subsystem_ids: tuple[str, ...] = ()
     nvlinks: int = 0
+    has_memory: bool = True
 
 
 _FILES: Final = msgspec.json.Decoder(_File)

@@ -1,25 +1,32 @@
 """The simulated driver: the ``Gpus`` port over a machine's state.
 
 Every call reads the state again, so that several processes see the same hardware. It fails as hardware does
-(``rules.py``) and as injected faults say (``faults.py``).
+(``rules.py``) and as injected faults say (``faults.py``). Functions of NVML that can fail are asked in the
+order and the forms of the real adapter.
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
 
-from agent.hardware.errors import HardwareError
+from agent.hardware.asked import unreadable
+from agent.hardware.driver.nvml_rules import has_longer_process_records, newest_form
+from agent.hardware.errors import HardwareError, InvalidArgument, NotSupported
 from agent.hardware.health.types import GpuVitals
 from agent.hardware.simulated import rules
 from agent.hardware.simulated.calls import Calls
 from agent.hardware.simulated.devices import Card
-from agent.hardware.simulated.faults import Call
+from agent.hardware.simulated.faults import Answered, Call, NvmlFunction
 from agent.hardware.simulated.health.vitals import vitals_of
-from agent.hardware.simulated.state import GpuState, InstanceState, State
+from agent.hardware.simulated.state import InstanceState, State
 from agent.hardware.simulated.store import minted, with_gpu
-from agent.hardware.simulated.strikes import faults_of, is_held
+from agent.hardware.simulated.strikes import faults_of, is_held, needs_mig_for_profiles, wrong_answer
 from agent.hardware.types import (
+    MIB,
+    Bdf,
     ComputeInstance,
     ComputeMode,
     DriverVersions,
@@ -36,12 +43,28 @@ from agent.hardware.types import (
     Unreadable,
 )
 
+_Value = TypeVar("_Value")
+
+_NEEDED: Final = {
+    NvmlFunction.UUID: "read UUID",
+    NvmlFunction.COMPUTE_CAPABILITY: "read compute capability",
+    NvmlFunction.MINOR: "read minor number",
+    NvmlFunction.PCI_INFO: "read PCI address",
+    NvmlFunction.NAME: "read name",
+    NvmlFunction.ARCHITECTURE: "read architecture",
+}
+"""What a GPU cannot be used without, in the order in which it is asked for."""
+
 
 @dataclass(frozen=True, slots=True)
 class SimulatedGpus:
-    """The GPUs of a simulated machine; implements ``Gpus``."""
+    """The GPUs of a simulated machine; implements ``Gpus``.
+
+    Shape: ``has_library`` is False below a library of its own: then no fault of a function of NVML counts.
+    """
 
     calls: Calls
+    has_library: bool = True
 
     def versions(self) -> DriverVersions:
         """Return the driver's versions. Raises: DriverMissing."""
@@ -59,13 +82,15 @@ class SimulatedGpus:
 
     def minor(self, gpu: GpuUuid) -> int:
         """Return the number of a GPU's device node."""
-        with self.calls.of_gpu(Call.GPUS, gpu, "read the minor number") as (card, _):
-            return card.minor
+        with self.calls.of_gpu(Call.GPUS, gpu, "read the minor number") as (card, state):
+            self._ask(state, card, NvmlFunction.MINOR, "read minor number")
+            minor = self._answer(state, card, Answered.MINOR)
+            return card.minor if minor is None else int(minor)
 
     def mig_mode(self, gpu: GpuUuid) -> MigMode | None:
         """Return the MIG mode, None on a model without MIG."""
         with self.calls.of_gpu(Call.MIG_MODE, gpu, "read the MIG mode") as (card, state):
-            return _mode(card, state.gpus[gpu])
+            return self._mode(card, state)
 
     def compute_mode(self, gpu: GpuUuid) -> ComputeMode:
         """Return which programs may compute on a GPU."""
@@ -90,7 +115,19 @@ class SimulatedGpus:
 
     def profiles(self, gpu: GpuUuid) -> tuple[MigProfile, ...]:
         """Return the profiles whose figures are known, by name."""
-        with self.calls.of_gpu(Call.PROFILES, gpu, "read the MIG profiles") as (card, _):
+        attempted = "read the MIG profiles"
+        with self.calls.of_gpu(Call.PROFILES, gpu, attempted) as (card, state):
+            is_silent = needs_mig_for_profiles(state) and not state.gpus[card.uuid].mig_current
+            if is_silent or self._mode(card, state) is None:
+                return ()
+            try:
+                newest_form(
+                    lambda: self._ask(state, card, NvmlFunction.PROFILE_V, attempted),
+                    lambda: self._ask(state, card, NvmlFunction.PROFILE, attempted),
+                )
+                self._ask(state, card, NvmlFunction.PLACEMENTS, attempted)
+            except (NotSupported, InvalidArgument):  # the driver has none of the constants
+                return ()
             return card.model.profiles
 
     def gpu_instances(self, gpu: GpuUuid) -> tuple[GpuInstance, ...]:
@@ -99,14 +136,28 @@ class SimulatedGpus:
             return tuple(_instance(gpu, instance) for instance in state.gpus[gpu].instances)
 
     def processes(self, gpu: GpuUuid) -> tuple[int, ...]:
-        """Return the processes that are clients of a GPU."""
+        """Return the processes that are clients of a GPU. Raises: NotSupported if the driver has no list."""
+        attempted = "list processes that compute"
         with self.calls.of_gpu(Call.PROCESSES, gpu, "list the processes") as (card, state):
+            forms = [NvmlFunction.COMPUTE_PROCESSES_V3, NvmlFunction.COMPUTE_PROCESSES_V2]
+            driver = self.calls.store.node.document.driver
+            if driver is not None and has_longer_process_records(driver.version):
+                del forms[0]
+            newest_form(*(self._asking(state, card, function, attempted) for function in forms))
             return self.calls.store.clients.of(state.boots, card.minor)
 
     def vitals(self, gpu: GpuUuid) -> GpuVitals:
         """Return how a GPU is now."""
         with self.calls.of_gpu(Call.VITALS, gpu, "read the vitals") as (card, state):
-            return vitals_of(card, faults_of(state))
+            vitals = vitals_of(card, faults_of(state))
+            try:
+                newest_form(
+                    lambda: self._ask(state, card, NvmlFunction.FABRIC_V, "read fabric"),
+                    lambda: self._ask(state, card, NvmlFunction.FABRIC, "read fabric"),
+                )
+            except HardwareError:
+                return replace(vitals, fabric=None)
+            return vitals
 
     def set_mig_mode(self, gpu: GpuUuid, enabled: bool) -> ModeChange:
         """Request the mode and return whether it took effect or is pending. Raises: NotSupported, InUse.
@@ -178,33 +229,79 @@ class SimulatedGpus:
     def _gpu(self, card: Card) -> Gpu | Unreadable:
         try:
             with self.calls.of_gpu(Call.GPUS, card.uuid, "read") as (_, state):
-                is_passthrough = self.calls.store.node.document.passthrough
-                return _described(card, state.gpus[card.uuid], is_passthrough)
+                return self._described(card, state)
         except HardwareError as error:
-            return Unreadable(f"GPU {card.minor}", str(error), (card.uuid, card.site.bdf))
+            return unreadable(card.index, error, lambda: self._address(card))
 
+    def _described(self, card: Card, state: State) -> Gpu:
+        for function, attempted in _NEEDED.items():
+            self._ask(state, card, function, attempted)
+        memory_mib, minor = (
+            self._answer(state, card, Answered.MEMORY_MIB),
+            self._answer(state, card, Answered.MINOR),
+        )
+        return Gpu(
+            uuid=GpuUuid(self._answer(state, card, Answered.UUID) or card.uuid),
+            index=card.index,
+            minor=card.minor if minor is None else int(minor),
+            bdf=card.site.bdf,
+            product_name=card.model.product_name,
+            architecture=card.model.architecture,
+            brand=self._if_supported(state, card, NvmlFunction.BRAND, card.model.brand),
+            cuda_compute_capability=card.model.cuda_compute_capability,
+            memory_bytes=self._if_supported(
+                state,
+                card,
+                NvmlFunction.MEMORY,
+                card.model.memory_bytes if memory_mib is None else int(memory_mib) * MIB,
+            ),
+            mig=self._mode(card, state),
+            is_passthrough=bool(
+                self._if_supported(
+                    state, card, NvmlFunction.VIRTUALIZATION, self.calls.store.node.document.passthrough
+                )
+            ),
+            module_id=self._if_supported(state, card, NvmlFunction.MODULE_ID, card.form.module),
+            multiprocessors=self._if_supported(
+                state, card, NvmlFunction.CORES, card.model.multiprocessors, HardwareError
+            ),
+        )
 
-def _described(card: Card, state: GpuState, is_passthrough: bool) -> Gpu:
-    memory_bytes = card.model.memory_bytes
-    assert memory_bytes is not None, "node files without it are refused"
-    return Gpu(
-        uuid=card.uuid,
-        index=card.index,
-        minor=card.minor,
-        bdf=card.site.bdf,
-        product_name=card.model.product_name,
-        architecture=card.model.architecture,
-        brand=card.model.brand,
-        cuda_compute_capability=card.model.cuda_compute_capability,
-        memory_bytes=memory_bytes,
-        mig=_mode(card, state),
-        is_passthrough=is_passthrough,
-        module_id=card.form.module,
-    )
+    def _mode(self, card: Card, state: State) -> MigMode | None:
+        gpu = state.gpus[card.uuid]
+        known = MigMode(gpu.mig_current, gpu.mig_pending) if card.model.is_mig_capable else None
+        return self._if_supported(state, card, NvmlFunction.MIG_MODE, known)
 
+    def _address(self, card: Card) -> Bdf:
+        with self.calls.as_it_is() as state:
+            self._ask(state, card, NvmlFunction.PCI_INFO, "read PCI address")
+        return card.site.bdf
 
-def _mode(card: Card, state: GpuState) -> MigMode | None:
-    return MigMode(state.mig_current, state.mig_pending) if card.model.is_mig_capable else None
+    def _ask(self, state: State, card: Card, function: NvmlFunction, attempted: str) -> None:
+        """Ask a function of NVML, which answers or refuses. Raises: HardwareError."""
+        if state.faults and self.has_library:
+            self.calls.ask(function, card, attempted)
+
+    def _asking(self, state: State, card: Card, function: NvmlFunction, attempted: str) -> Callable[[], None]:
+        return lambda: self._ask(state, card, function, attempted)
+
+    def _if_supported(
+        self,
+        state: State,
+        card: Card,
+        function: NvmlFunction,
+        value: _Value | None,
+        passed_over: type[HardwareError] = NotSupported,
+    ) -> _Value | None:
+        """Return a value that a GPU may lack, None if its function answers so."""
+        try:
+            self._ask(state, card, function, f"read by {function}")
+        except passed_over:
+            return None
+        return value
+
+    def _answer(self, state: State, card: Card, what: Answered) -> str | None:
+        return wrong_answer(state, card.minor, what) if state.faults and self.has_library else None
 
 
 def _instance(parent: GpuUuid, state: InstanceState) -> GpuInstance:

@@ -77,4 +77,6 @@ def described(source: str, text: str) -> NodeFile:
 
 
 def _override(form: MemoryForm) -> MemoryOverride:
-    return MemoryOverride(total_mib=form.total_mib, profiles_mib=form.profiles_mib)
+    return MemoryOverride(
+        total_mib=form.total_mib, profiles_mib=form.profiles_mib, multiprocessors=form.multiprocessors
+    )

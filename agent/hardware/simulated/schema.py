@@ -132,6 +132,7 @@ class MemoryForm(Form, frozen=True):
 
     total_mib: int | None = None
     profiles_mib: dict[str, int] = {}
+    multiprocessors: int | None = None
 
 
 class FabricPartitionForm(Form, frozen=True):

@@ -8,6 +8,7 @@ from msgspec.structs import replace as changed
 
 from agent.hardware.simulated.fault_text import parse_fault
 from agent.hardware.simulated.faults import (
+    Answered,
     Call,
     Fail,
     Fault,
@@ -17,8 +18,11 @@ from agent.hardware.simulated.faults import (
     NicFault,
     NicTrouble,
     NoFabricManager,
+    NvmlFunction,
+    ProfilesNeedMig,
     Slow,
     Strike,
+    WrongAnswer,
 )
 from agent.hardware.simulated.gpu_troubles.faults import ONE_AT_A_TIME, GpuTrouble
 from agent.hardware.simulated.state import State
@@ -42,8 +46,8 @@ def with_fault(faults: tuple[str, ...], fault: Fault) -> tuple[str, ...]:
 
     A trouble that a GPU can have only one of takes the place of the one before.
     """
-    if isinstance(fault, GpuTrouble) and fault.kind in ONE_AT_A_TIME:
-        alike = f"{GpuTrouble(fault.gpu, fault.kind)}="
+    if isinstance(fault, WrongAnswer) or (isinstance(fault, GpuTrouble) and fault.kind in ONE_AT_A_TIME):
+        alike = f"{str(fault).partition('=')[0]}="
         return (*(text for text in faults if not text.startswith(alike)), str(fault))
     is_counted = isinstance(fault, Fail | Slow | Kill) and fault.times is not None
     return faults if str(fault) in faults and not is_counted else (*faults, str(fault))
@@ -64,6 +68,17 @@ def has_no_fabric_manager(state: State) -> bool:
     return str(NoFabricManager()) in state.faults
 
 
+def needs_mig_for_profiles(state: State) -> bool:
+    """Whether the driver reports MIG profiles only while MIG mode is on."""
+    return str(ProfilesNeedMig()) in state.faults
+
+
+def wrong_answer(state: State, gpu: int, what: Answered) -> str | None:
+    """Return what the driver answers for a value of a GPU in place of what is true, None if nothing else."""
+    start = str(WrongAnswer(gpu, what, ""))
+    return next((text.removeprefix(start) for text in state.faults if text.startswith(start)), None)
+
+
 def trouble(state: State, nic: int | None, kind: NicTrouble) -> NicFault | None:
     """Return the trouble of this kind that a NIC (None: the machine) has, the first if it has several."""
     start = str(NicFault(nic, kind))
@@ -73,7 +88,7 @@ def trouble(state: State, nic: int | None, kind: NicTrouble) -> NicFault | None:
     return next((fault for fault in faults if (fault.nic, fault.trouble) == (nic, kind)), None)
 
 
-def struck(state: State, call: Call, number: int | None) -> tuple[State, Blow]:
+def struck(state: State, call: Call | NvmlFunction, number: int | None) -> tuple[State, Blow]:
     """Select the faults of this call: every delay, and the first failure or kill.
 
     Shape: ``number`` of the GPU or NIC, None for a call that concerns no single one.
@@ -108,7 +123,7 @@ def without(state: State, *states: Fault) -> State:
     return changed(state, faults=tuple(text for text in state.faults if text not in gone))
 
 
-def _aims_at(fault: Strike, call: Call, number: int | None) -> bool:
+def _aims_at(fault: Strike, call: Call | NvmlFunction, number: int | None) -> bool:
     if fault.call is not call:
         return False
     # Listing the GPUs is one call for the machine, then one read per GPU; a fault affects one of these.

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from agent.hardware.types import PciFunction
+from agent.hardware.types import PciFunction, Unreadable
 from agent.inventory.names import gpu_name
 from agent.inventory.topology import address_attribute, topology_attributes
 from agent.inventory.withheld import Cause, Reason
@@ -41,8 +41,11 @@ class UnlistedGpu:
         return f"{gpu_name(self.number)}: {place}: {self.reason}"
 
 
-def why_unlisted(function: PciFunction, problem: str = "") -> Reason:
-    """Return why the driver does not list a GPU. Shape: ``problem`` is what it said of it."""
+def why_unlisted(function: PciFunction, unreadable: Unreadable | None = None) -> Reason:
+    """Return why the driver does not list a GPU, or what of it cannot be read.
+
+    Shape: ``unreadable`` stands for the GPU if the driver lists it.
+    """
     driver = function.driver
     if driver is None:
         remedy = "the operator binds it to the driver, or leaves it out of the machine"
@@ -53,10 +56,11 @@ def why_unlisted(function: PciFunction, problem: str = "") -> Reason:
         return Reason(Cause.VFIO_DRIVER, f"{text}, for user space", remedy)
     if driver != _NVIDIA:
         return Reason(Cause.OTHER_DRIVER, text, "the operator unloads that driver")
-    if problem:
-        return Reason(Cause.UNREADABLE, problem, "it is listed again once the driver reads it")
+    if unreadable is not None and not unreadable.is_lost:
+        return Reason(Cause.UNREADABLE, unreadable.reason, "it is listed again once the driver reads it")
     remedy = "the operator looks for Xid errors in the kernel's log, and resets the GPU"
-    return Reason(Cause.DEAD, f"{text}, and does not list it or cannot read it", remedy)
+    why = f"has lost it: {unreadable.reason}" if unreadable is not None else "does not list it"
+    return Reason(Cause.DEAD, f"{text}, and {why}", remedy)
 
 
 def with_unlisted(pool: Pool, unlisted: Iterable[UnlistedGpu]) -> Pool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from agent.hardware.clients.ports import Client
+from agent.hardware.clients.ports import Client, SeenClients
 from agent.hardware.mps.ports import daemon_name
 from agent.hardware.ports import Machine
 from agent.hardware.types import GpuUuid
@@ -44,16 +44,22 @@ def given_up(
 def programs_on(steps: ClaimSteps, uid: ClaimUid, boot_id: str) -> str:
     """Return the programs that use GPUs which a claim would give up, as text; empty where none is seen.
 
-    Where the driver cannot list them (a lost GPU, an old driver, a call that hangs) none is seen: the claim
-    would be kept for ever, and undoing it still fails where the GPU does not answer. The caller holds the
-    locks of the claim and of its lock targets. Raises: StorageFailed.
+    Where the driver does not answer (a lost GPU, a call that hangs) none is seen: the claim would be kept for
+    ever, and undoing it still fails where the GPU does not answer. A driver that has no list is not taken for
+    an idle GPU: then programs that have it open count, and so does that they cannot be seen. The caller holds
+    the locks of the claim and of its lock targets. Raises: StorageFailed.
     """
     snapshot = steps.node.snapshot
     found = []
     for gpu in sorted(given_up(steps.store.census(), uid, boot_id, snapshot.gpus.keys())):
-        users = tuple(users_of(steps.machine, gpu))
-        if users:
-            found.append(f"{snapshot.text_of(LockTarget(GPU, gpu))}: {clients_text(users)}")
+        seen = steps.machine.clients.running_on(gpu)
+        users = tuple(_users(seen, steps.machine, gpu))
+        text = clients_text(users) if users else ""
+        if seen.no_list and not users and not seen.is_complete:
+            text = "which programs use it is unknown"
+        if text:
+            why = f" (the driver lists no programs: {seen.no_list})" if seen.no_list else ""
+            found.append(f"{snapshot.text_of(LockTarget(GPU, gpu))}: {text}{why}")
     return "; ".join(found)
 
 
@@ -62,9 +68,12 @@ def users_of(machine: Machine, gpu: GpuUuid) -> Iterator[Client]:
 
     The server stays after its last program has ended. The driver lists the programs beside it.
     """
-    running = machine.clients.running_on(gpu).found
-    daemon = machine.mps.process(daemon_name(gpu)) if running else None
-    for one in running:
+    return _users(machine.clients.running_on(gpu), machine, gpu)
+
+
+def _users(seen: SeenClients, machine: Machine, gpu: GpuUuid) -> Iterator[Client]:
+    daemon = machine.mps.process(daemon_name(gpu)) if seen.found else None
+    for one in seen.found:
         if not one.steps_aside and (daemon is None or one.parent != daemon):
             yield one
 

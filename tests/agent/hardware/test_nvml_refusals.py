@@ -6,8 +6,9 @@ import pynvml
 import pytest
 
 from agent.hardware import errors
+from agent.hardware.driver.nvml_rules import NvmlCode, refusal
 from agent.hardware.nvml import Nvml
-from agent.hardware.nvml.calls import call, refusal
+from agent.hardware.nvml.calls import call
 
 KINDS = {
     pynvml.NVML_ERROR_UNINITIALIZED: errors.HardwareFault,
@@ -59,6 +60,16 @@ def library(monkeypatch: pytest.MonkeyPatch):
 
     yield stand_in
     pynvml._nvmlGetFunctionPointer_cache.clear()
+
+
+def test_the_codes_are_those_of_nvidia_s_library() -> None:
+    known = {
+        name.removeprefix("NVML_ERROR_"): code
+        for name, code in vars(pynvml).items()
+        if name.startswith("NVML_ERROR_")
+    }
+
+    assert {code.name: code.value for code in NvmlCode} == known
 
 
 @pytest.mark.parametrize(("code", "kind"), KINDS.items())

@@ -262,7 +262,7 @@ def test_modes_side_by_side_have_their_parts_of_memory_and_multiprocessors(found
 
     flat = {one.name: one for one in devices.pool.devices}
     got = {name: {str(amount) for amount in flat[name].capacity.values()} for name in (SHARED, MPS)}
-    assert got == {SHARED: {"13516Mi", "32"}, MPS: {"27443Mi", "65"}}
+    assert got == {SHARED: {"13516Mi", "35"}, MPS: {"27443Mi", "72"}}
 
 
 def test_modes_without_parts_take_turns_by_counting_alone(found):

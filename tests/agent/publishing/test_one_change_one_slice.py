@@ -9,6 +9,7 @@ from slice_keeper import Keeper
 
 from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import SimulatedMachine, load_node
+from agent.hardware.types import Unreadable
 from agent.inventory import describe, discover, offered
 from agent.inventory.numbers.unlisted import UnlistedGpu, why_unlisted
 from agent.publishing.forms import Found, Taken
@@ -140,7 +141,8 @@ def test_an_agent_that_starts_while_slices_have_other_names_moves_nothing(node, 
 def test_a_lost_gpu_that_pci_shows_keeps_its_slice_when_patience_ends(node, server):
     server.publish(node)
     missing = next(one for one in node.gpus if one.gpu.number == 3)
-    listed = UnlistedGpu(3, missing.function, why_unlisted(missing.function, "Xid 79"))
+    unreadable = Unreadable("GPU 3", "Xid 79", is_lost=True)
+    listed = UnlistedGpu(3, missing.function, why_unlisted(missing.function, unreadable))
     server.publish(replace(node, remembered=frozenset({missing.gpu.uuid})))
 
     after = server.publish(replace(without_gpu(node, 3), unlisted=(listed,)))

@@ -71,7 +71,7 @@ def tainted(v1):
     }
 
 
-@pytest.mark.parametrize("fault", ["gpu-1:profiles:timed-out:1", "gpu-1:gpu-instances:hardware-fault:1"])
+@pytest.mark.parametrize("fault", ["gpu-1:profiles:timed-out:1", "gpu-1:profiles:reset-required:1"])
 def test_one_transient_error_withdraws_no_device(site, fault):
     site = site("a100x2")
     before = site.devices()

@@ -235,7 +235,7 @@ def test_a_lost_gpu_stands_as_unreadable_among_its_neighbours(machine) -> None:
     lost = gpus[3]
     assert isinstance(lost, Unreadable)
     assert "GPU 3" in lost.what
-    assert host.node.cards[3].uuid in lost.hints
+    assert host.node.cards[3].site.bdf in lost.hints
     assert sum(isinstance(gpu, Gpu) for gpu in gpus) == 7
 
 

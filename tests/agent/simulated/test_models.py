@@ -37,7 +37,7 @@ def test_an_unknown_figure_leaves_the_profile_out_and_says_which() -> None:
 
     assert [profile.name for profile in model.profiles] == ["1g.23gb", "1g.23gb+me", "1g.45gb", "2g.45gb"]
     assert (
-        "model b200-180gb: profile 3g.90gb is left out, no source has its "
+        "MIG profile 3g.90gb of model b200-180gb: no source has its "
         "memory_mib, multiprocessors, decoders, encoders, jpeg" in model.left_out
     )
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import pynvml
 
+from agent.hardware.errors import HardwareError
 from agent.hardware.ports import Gpus
-from agent.hardware.types import Gpu
-from fake_nvml.c import Handles, Refused, c_function
+from agent.hardware.simulated import Answered, NvmlFunction, SimulatedGpus
+from agent.hardware.simulated.strikes import wrong_answer
+from agent.hardware.types import MIB, Gpu
+from fake_nvml.c import CODES, Handles, Refused, c_function
 
 BRANDS = {
     None: pynvml.NVML_BRAND_UNKNOWN,
@@ -16,6 +22,9 @@ BRANDS = {
     "Tesla": pynvml.NVML_BRAND_TESLA,
 }
 ARCHITECTURES = {"Turing": 6, "Ampere": 7, "Ada Lovelace": 8, "Hopper": 9, "Blackwell": 10}
+
+CORES = {"Turing": 64, "Ampere": 64, "Ada Lovelace": 128, "Hopper": 128, "Blackwell": 128}
+"""Of a multiprocessor, of the models that are shipped."""
 
 Value = TypeVar("Value")
 
@@ -28,12 +37,45 @@ def _known(value: Value | None) -> Value:
 
 
 class Boards(Handles):
-    """Sessions, versions, devices. Shape: ``sessions`` how many are open."""
+    """Sessions, versions, devices. Shape: ``sessions`` how many are open.
+
+    The faults of a simulated machine that are about functions of NVML are carried out here, and not below.
+    """
 
     def __init__(self, gpus: Gpus) -> None:
         super().__init__()
-        self.gpus = gpus
+        self._above = gpus if isinstance(gpus, SimulatedGpus) else None
+        self.gpus = gpus if self._above is None else replace(self._above, has_library=False)
         self.sessions = 0
+
+    def __getattribute__(self, name: str) -> Any:
+        found = super().__getattribute__(name)
+        return self._faulty(name, found) if name in list(NvmlFunction) else found
+
+    def _faulty(self, name: str, function: Callable[..., int]) -> Callable[..., int]:
+        def called(*arguments: Any) -> int:
+            card = self._card(arguments[0])
+            if self._above is not None and card is not None:
+                try:
+                    self._above.calls.ask(NvmlFunction(name), card, name)
+                except HardwareError as error:
+                    code = re.search(r"\((\d+)\)", error.reason)
+                    return int(code[1]) if code else CODES[type(error)]
+            return function(*arguments)
+
+        return called
+
+    def _card(self, device: Any) -> Any:
+        if self._above is None:
+            return None
+        uuid = self._thing(device)[1]
+        return next((card for card in self._above.calls.store.node.cards if card.uuid == uuid), None)
+
+    def _answer(self, device: Any, what: Answered) -> str | None:
+        card = self._card(device)
+        if self._above is None or card is None:
+            return None
+        return wrong_answer(self._above.calls.store.read(), card.minor, what)
 
     @c_function
     def nvmlInitWithFlags(self, flags):
@@ -75,7 +117,7 @@ class Boards(Handles):
 
     @c_function
     def nvmlDeviceGetUUID(self, device, buffer, length):
-        buffer.value = self._thing(device)[1].encode()
+        buffer.value = (self._answer(device, Answered.UUID) or self._thing(device)[1]).encode()
 
     @c_function
     def nvmlDeviceGetPciInfo_v3(self, device, info):
@@ -101,11 +143,17 @@ class Boards(Handles):
 
     @c_function
     def nvmlDeviceGetMinorNumber(self, device, minor):
-        minor._obj.value = self._gpu(device).minor
+        minor._obj.value = int(self._answer(device, Answered.MINOR) or self._gpu(device).minor)
 
     @c_function
     def nvmlDeviceGetMemoryInfo(self, device, memory):
-        memory._obj.total = _known(self._gpu(device).memory_bytes)
+        answer = self._answer(device, Answered.MEMORY_MIB)
+        memory._obj.total = _known(self._gpu(device).memory_bytes if answer is None else int(answer) * MIB)
+
+    @c_function
+    def nvmlDeviceGetNumGpuCores(self, device, cores):
+        gpu = self._gpu(device)
+        cores._obj.value = _known(gpu.multiprocessors) * CORES[gpu.architecture]
 
     @c_function
     def nvmlDeviceGetVirtualizationMode(self, device, mode):

@@ -102,6 +102,12 @@ class Health(Boards):
         info._obj.status = pynvml.NVML_ERROR_UNKNOWN if state is FabricState.FAILED else pynvml.NVML_SUCCESS
 
     @c_function
+    def nvmlDeviceGetGpuFabricInfo(self, device, info):
+        state = supported(self._vitals(device).fabric)
+        info._obj.state = FABRIC_STATES[state]
+        info._obj.status = pynvml.NVML_ERROR_UNKNOWN if state is FabricState.FAILED else pynvml.NVML_SUCCESS
+
+    @c_function
     def nvmlDeviceGetFieldValues(self, device, count, values):
         vitals = self._vitals(device)
         for value in values._obj:

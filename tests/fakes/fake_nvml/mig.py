@@ -72,10 +72,16 @@ class FakeLibrary(Health):
         for at, pid in enumerate(found):
             processes[at].pid = pid
 
+    def nvmlDeviceGetComputeRunningProcesses_v2(self, device, count, processes):
+        return FakeLibrary.nvmlDeviceGetComputeRunningProcesses_v3(self, device, count, processes)
+
     @c_function
     def nvmlDeviceGetGraphicsRunningProcesses_v3(self, device, count, processes):
         self._thing(device)
         count._obj.value = 0
+
+    def nvmlDeviceGetGraphicsRunningProcesses_v2(self, device, count, processes):
+        return FakeLibrary.nvmlDeviceGetGraphicsRunningProcesses_v3(self, device, count, processes)
 
     @c_function
     def nvmlDeviceGetGpuInstanceProfileInfo(self, device, constant, info):

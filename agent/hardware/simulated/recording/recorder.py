@@ -101,8 +101,10 @@ class Recorder:
         self._compare(model, gpu, profiles)
 
     def _compare(self, model: GpuModel, gpu: Gpu, profiles: tuple[MigProfile, ...]) -> None:
-        """Keep the memory that this driver reports differently, and say what else differs."""
+        """Keep the figures that this driver reports differently, and say what else differs."""
         override: Document = {}
+        if gpu.multiprocessors is not None and gpu.multiprocessors != model.multiprocessors:
+            override["multiprocessors"] = gpu.multiprocessors
         if gpu.memory_bytes is not None and gpu.memory_bytes != model.memory_bytes:
             override["total_mib"] = gpu.memory_bytes // MIB
         shipped = {profile.name: profile for profile in model.profiles}

@@ -58,8 +58,18 @@ def test_a_gpu_that_the_driver_does_not_list_was_never_told_of(driver, cause, a3
     assert "the operator" in sentence
 
 
-def test_a_gpu_that_the_driver_lists_and_cannot_read_is_told_of_with_the_drivers_reason(a30x4):
+def test_a_gpu_that_the_driver_has_lost_is_told_of_with_the_drivers_reason(a30x4):
     a30x4.inject(parse_fault("gpu-2:lost"))
+
+    inventory = read(a30x4)
+
+    assert told(inventory) == [(2, THIRD, Cause.DEAD)]
+    (unreadable,) = inventory.unreadable
+    assert unreadable.reason in inventory.unlisted[0].reason.text
+
+
+def test_a_gpu_of_which_one_value_cannot_be_read_is_told_of_with_the_drivers_reason(a30x4):
+    a30x4.inject(parse_fault("gpu-2:nvmlDeviceGetMinorNumber:not-supported"))
 
     inventory = read(a30x4)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from devices_of_kinds import example_of
 from gpu_programs import CLIENT, DAEMON, Started, ended, programs, said
 from told_cluster import Cluster
 
+from agent.hardware.clients.open_files import processes_with
 from agent.hardware.mps.ports import daemon_name
 from plugin.base.errors import DeviceHeld
 from plugin.claim.reconciling.programs import programs_on
@@ -204,7 +206,45 @@ def test_a_claim_that_only_looks_at_a_gpu_gives_up_nothing_and_is_undone(over: O
     assert over.uids() == []
 
 
-@pytest.mark.parametrize("fault", ["gpu-0:processes:not-supported", "gpu-0:processes:gpu-lost"])
+def test_a_driver_without_process_lists_is_not_taken_for_an_idle_gpu(
+    over: Over, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    def sees_all(proc: Path, node: Path) -> tuple[frozenset[int], bool]:
+        return processes_with(proc, node)[0], True  # as on a node, whoever runs this test
+
+    monkeypatch.setattr("agent.hardware.clients.adapter.processes_with", sees_all)
+    over.bench.prepare("u1", "gpu-0")
+    program = over.program()
+    for form in ("v2", "v3"):
+        over.bench.inject(f"machine:nvmlDeviceGetComputeRunningProcesses_{form}:function-not-found")
+
+    over.look_for_long()
+    kept = over.uids()
+    ended(program)
+    over.look_for_long()
+
+    assert kept == ["u1"]
+    assert (
+        f"train ({program.pid}) (the driver lists no programs: NVML answered FUNCTION_NOT_FOUND"
+        in caplog.text
+    )
+    assert over.uids() == []
+
+
+def test_programs_that_can_neither_be_listed_nor_seen_keep_a_claim_and_are_told(
+    over: Over, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    over.bench.prepare("u1", "gpu-0")
+    over.bench.inject("gpu-0:processes:not-supported")
+    monkeypatch.setattr("agent.hardware.clients.adapter.processes_with", lambda *_: (frozenset(), False))
+
+    over.look_for_long()
+
+    assert over.uids() == ["u1"]
+    assert "which programs use it is unknown (the driver lists no programs: " in caplog.text
+
+
+@pytest.mark.parametrize("fault", ["gpu-0:processes:timed-out", "gpu-0:processes:gpu-lost"])
 def test_where_the_driver_cannot_list_programs_a_claim_that_is_over_is_undone_as_before(
     over: Over, fault: str
 ) -> None:
