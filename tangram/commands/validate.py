@@ -33,6 +33,7 @@ from tangram.files import add_files
 from tangram.options import CONFIGURED_DRIVER, add_driver_name
 from tangram.plain import plain
 from tangram.preparable import driver_of
+from tangram.program.streams import one_line
 from tangram.summaries import SUMMARIES
 from tangram.validation.input import read_input
 from tangram.validation.schemas import schema_findings
@@ -98,11 +99,11 @@ def _pool(driver: str, document: Document) -> Iterator[Finding]:
 def _picture(findings: Sequence[Finding], documents: int, skipped: Mapping[str, int]) -> RenderableType:
     parts: list[RenderableType] = []
     for (place, subject), group in groupby(findings, key=lambda one: (one.place, one.subject)):
-        parts.append(Text(f"{place}: {subject}", style="bold"))
+        parts.append(Text(one_line(f"{place}: {subject}"), style="bold"))
         for one in group:
-            parts.append(Text(f"  {one.level.value}: {one.text}"))
+            parts.append(Text(f"  {one.level.value}: {one_line(one.text)}"))
             if one.path:
-                parts.append(Text(f"      at {one.path}", style="dim"))
+                parts.append(Text(f"      at {one_line(one.path)}", style="dim"))
     counts = Counter(one.level for one in findings)
     errors, warnings = counts[Level.ERROR], counts[Level.WARNING]
     counted = f"{_many(documents, 'document')}: {_many(errors, 'error')}, {_many(warnings, 'warning')}"

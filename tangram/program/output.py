@@ -9,10 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final
 
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.text import Text
 
 from tangram.plain import plain
+from tangram.program.streams import harmless
 
 PLAIN_WIDTH: Final = 120  # holds the widest diagram where there is no terminal to ask
 _USUAL_WIDTH: Final = 80
@@ -29,6 +31,14 @@ class Form(StrEnum):
     YAML = "yaml"
 
 
+class _Console(Console):
+    """A console that prints no control character out of a text, whatever picture the text is in."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(harmless(segment.text), segment.style)
+
+
 class Output:
     """Standard output. Colours and widths follow the terminal; a file or pipe gets plain, unbroken text.
 
@@ -39,7 +49,7 @@ class Output:
     def __init__(self, form: Form = Form.USUAL) -> None:
         self._form = form
         self.is_wide = form is Form.WIDE
-        self.console = Console(highlight=False, markup=False, emoji=False)
+        self.console = _Console(highlight=False, markup=False, emoji=False)
         is_asked = self.console.is_terminal or "COLUMNS" in os.environ
         width = self.console.width if is_asked else PLAIN_WIDTH
         self.width = width if width >= _NARROWEST else _USUAL_WIDTH
