@@ -47,8 +47,88 @@ _WRITTEN: Final[Mapping[str, Any]] = {
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {"type": ["integer", "string"]},
 }
 """Types that Kubernetes writes and reads with code of their own: what that code takes."""
+_LABEL: Final = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+_SUBDOMAIN: Final = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
+_IS_LABEL: Final = {"pattern": _LABEL, "maxLength": 63}
+_IS_SUBDOMAIN: Final = {"pattern": _SUBDOMAIN, "maxLength": 253}
+_IS_LABEL_VALUE: Final = {
+    "type": "string",
+    "pattern": "^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$",
+    "maxLength": 63,
+}
+_IS_LABEL_KEY: Final = {
+    "type": "string",
+    "pattern": "^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$",
+    "maxLength": 317,
+}
+_LABELS: Final = {"propertyNames": _IS_LABEL_KEY, "additionalProperties": _IS_LABEL_VALUE}
+# Names of resources without a domain are those of Kubernetes.
+_AMOUNTS: Final = {
+    "propertyNames": {
+        "pattern": "^(cpu|memory|ephemeral-storage|hugepages-[0-9]+[KMG]i|[a-z0-9][-a-z0-9.]*/[A-Za-z0-9]"
+        "([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$"
+    }
+}
+_SEMVER: Final = (
+    r"^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
+    r"(\.(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*)?(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?$"
+)
+_CONDITIONS: Final = {"items": _IS_LABEL_KEY, "maxItems": 4, "uniqueItems": True}
+_DEVICE: Final = {
+    "name": _IS_LABEL,
+    "nodeName": _IS_SUBDOMAIN,
+    "allNodes": {"enum": [True]},
+    "bindingConditions": _CONDITIONS,
+    "bindingFailureConditions": _CONDITIONS,
+}
+_VALIDATED: Final[Mapping[str, Mapping[str, Any]]] = {
+    "meta.ObjectMeta": {
+        "name": _IS_SUBDOMAIN,
+        "namespace": _IS_LABEL,
+        "generation": {"minimum": 0},
+        "labels": _LABELS,
+        "annotations": {"propertyNames": _IS_LABEL_KEY},
+    },
+    "meta.LabelSelector": {"matchLabels": _LABELS},
+    **{
+        f"apps.{one}Spec": {"replicas": {"minimum": 0}} for one in ("Deployment", "ReplicaSet", "StatefulSet")
+    },
+    "core.PodSpec": {
+        "containers": {"minItems": 1},
+        "restartPolicy": {"enum": ["Always", "OnFailure", "Never"]},
+        "dnsPolicy": {"enum": ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"]},
+    },
+    "core.Container": {
+        "name": _IS_LABEL,
+        "image": {"pattern": r"^\S(.*\S)?$"},
+        "imagePullPolicy": {"enum": ["Always", "IfNotPresent", "Never"]},
+        "terminationMessagePolicy": {"enum": ["File", "FallbackToLogsOnError"]},
+    },
+    "core.PodResourceClaim": {
+        "name": _IS_LABEL,
+        "resourceClaimName": _IS_SUBDOMAIN,
+        "resourceClaimTemplateName": _IS_SUBDOMAIN,
+    },
+    "resource.ResourcePool": {"resourceSliceCount": {"minimum": 1}},
+    "resource.ResourceSliceSpec": {
+        "nodeName": _IS_SUBDOMAIN,
+        "allNodes": {"enum": [True]},
+        "perDeviceNodeSelection": {"enum": [True]},
+    },
+    **{f"resource.{one}": _DEVICE for one in ("Device", "BasicDevice")},
+    "core.ResourceRequirements": {"limits": _AMOUNTS, "requests": _AMOUNTS},
+    "resource.DeviceAttribute": {"version": {"pattern": _SEMVER}},
+    "resource.DeviceCounterConsumption": {"counters": {"minProperties": 1}},
+    "resource.DeviceToleration": {"key": _IS_LABEL_KEY},
+    "resource.DeviceTaint": {"key": _IS_LABEL_KEY, "value": _IS_LABEL_VALUE},
+}
+"""What the server's validation adds to the published schemas, by type without its version, and property.
+
+Source: pkg/apis/core/validation and pkg/apis/resource/validation of the same module.
+"""
+_REQUIRED: Final = {"core.Container": "image"}
 _KEPT: Final = ("type", "enum", "pattern", "minimum", "maximum", "minLength", "maxLength")
-_KEPT_LISTS: Final = ("minItems", "maxItems", "minProperties", "maxProperties")
+_KEPT_LISTS: Final = ("minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -90,7 +170,7 @@ def kubernetes(specifications: Path) -> dict[str, Any]:
             _reach(name, types, by_user, skipped="status")
             _reach(name, types, all_types)
     defs = {
-        _name(name): _WRITTEN.get(name) or _closed(types[name], is_complete=name in by_user)
+        _name(name): _WRITTEN.get(name) or _validated(name, types[name], is_complete=name in by_user)
         for name in all_types
     }
     return {"source": f"{MODULE} api/openapi-spec/v3, Apache-2.0", "kinds": kinds, "$defs": defs}
@@ -155,6 +235,19 @@ def _references(schema: object, skipped: str) -> Iterator[str]:
             yield from _references(one, skipped)
 
 
+def _validated(name: str, schema: Mapping[str, Any], *, is_complete: bool) -> dict[str, Any]:
+    group, *_, kind = _name(name).split(".")
+    key = f"{group}.{kind}"
+    added = _VALIDATED.get(key, {})
+    properties = {
+        one: {**value, **added[one]} if one in added else value
+        for one, value in schema.get("properties", {}).items()
+    }
+    required = [*schema.get("required", ()), *([_REQUIRED[key]] if key in _REQUIRED else ())]
+    whole = {**schema, "required": required}
+    return _closed({**whole, "properties": properties} if properties else whole, is_complete=is_complete)
+
+
 def _closed(schema: Mapping[str, Any], *, is_complete: bool = True) -> dict[str, Any]:
     """Return a schema without what says nothing of validity, and without room for other fields.
 
@@ -184,6 +277,8 @@ def _closed(schema: Mapping[str, Any], *, is_complete: bool = True) -> dict[str,
         if required:
             found["required"] = sorted(required)
     elif "additionalProperties" in schema:
+        if "propertyNames" in schema:
+            found["propertyNames"] = schema["propertyNames"]
         found["additionalProperties"] = _closed(schema["additionalProperties"], is_complete=is_complete)
     return found
 

@@ -36,10 +36,12 @@ from scheduler_core.model.names import (
     DRIVER_RULE,
     IDENTIFIER_RULE,
     LABEL_RULE,
+    SUBDOMAIN_RULE,
     domain_and_identifier,
     is_driver,
     is_identifier,
     is_label,
+    is_subdomain,
 )
 from scheduler_core.model.taints import Effect, Toleration
 
@@ -104,7 +106,7 @@ def decode_class(obj: Mapping[str, Any]) -> DeviceClass:
     spec = top.optional("spec")
     spec.only("selectors", "config", "extendedResourceName")
     return DeviceClass(
-        name=top.child("metadata").text("name"),
+        name=top.child("metadata").text("name", rule=_subdomain),
         selectors=_selectors(spec),
         configs=tuple(_config(fields) for fields in spec.children("config", limits.CONFIGS)),
     )
@@ -134,7 +136,7 @@ def _pod_claim_name(metadata: Fields) -> str | None:
 
 
 def _ref(metadata: Fields) -> ClaimRef:
-    return ClaimRef(metadata.text("namespace", "default"), metadata.text("name"))
+    return ClaimRef(metadata.text("namespace", "default"), metadata.text("name", rule=_subdomain))
 
 
 def _result(fields: Fields) -> AllocatedDevice:
@@ -150,7 +152,9 @@ def _result(fields: Fields) -> AllocatedDevice:
 
 
 def _request(fields: Fields, version: object) -> Request:
-    name = fields.text("name", rule=_request_name)
+    is_served = version == _FLAT or version in _WITH_EXACTLY
+    rule_of_names = _label if is_served else _proposed_name
+    name = fields.text("name", rule=rule_of_names)
     if version in _WITH_EXACTLY and not fields.has("exactly") and not fields.has("firstAvailable"):
         flat = next((key for key in fields.values if key in _REQUEST_FIELDS[1:]), "")
         rule = (
@@ -164,9 +168,10 @@ def _request(fields: Fields, version: object) -> Request:
         if not fields.items("firstAvailable"):
             raise fields.refuse("firstAvailable", "must have at least one alternative")
         alternatives = tuple(
-            _device_request(child, f"{name}/{child.text('name', rule=_request_name)}")
+            _device_request(child, f"{name}/{child.text('name', rule=rule_of_names)}")
             for child in fields.children("firstAvailable", limits.ALTERNATIVES)
         )
+        _unique((one.name for one in alternatives), fields, "firstAvailable")
         return Request(name=name, alternatives=alternatives)
     if fields.has("exactly"):
         fields.only("name", "exactly")
@@ -181,7 +186,7 @@ def _device_request(fields: Fields, name: str) -> DeviceRequest:
     amounts = capacity.optional("requests")
     return DeviceRequest(
         name=name,
-        class_name=fields.text("deviceClassName"),
+        class_name=fields.text("deviceClassName", rule=_subdomain),
         selectors=_selectors(fields),
         count=_count(fields),
         admin_access=fields.flag("adminAccess", False),
@@ -263,6 +268,7 @@ def _constraints(devices: Fields, requests: tuple[Request, ...]) -> Iterator[Con
         for index, name in enumerate(named):
             if name not in known:
                 raise fields.refuse(f"requests[{index}]", "names no request of the claim", name)
+        _unique(iter(named), fields, "requests")
         yield _constraint(fields, named)
 
 
@@ -276,11 +282,13 @@ def _constraint(fields: Fields, named: tuple[str, ...]) -> Constraint:
 
 def _config(fields: Fields) -> OpaqueConfig:
     fields.only("requests", "opaque", "source")
+    requests = fields.texts("requests", limits.REQUESTS)
+    _unique(iter(requests), fields, "requests")
     opaque = fields.child("opaque")
     return OpaqueConfig(
         driver=opaque.text("driver", rule=lambda text: None if is_driver(text) else DRIVER_RULE),
         parameters=opaque.optional("parameters").values,
-        requests=fields.texts("requests", limits.REQUESTS),
+        requests=requests,
         from_class=fields.text("source", "FromClaim") == "FromClass",
     )
 
@@ -293,9 +301,17 @@ def _unique(names: Iterator[str], fields: Fields, key: str) -> None:
         seen.add(name)
 
 
-def _request_name(text: str) -> str | None:
-    """Check a request's name. API servers accept DNS labels only; upper case is allowed here."""
-    return None if is_label(text.lower()) else LABEL_RULE
+def _label(text: str) -> str | None:
+    return None if is_label(text) else LABEL_RULE
+
+
+def _proposed_name(text: str) -> str | None:
+    """Check a request's name of a claim in the form of the proposals, which have upper case in names."""
+    return _label(text.lower())
+
+
+def _subdomain(text: str) -> str | None:
+    return None if is_subdomain(text) else SUBDOMAIN_RULE
 
 
 def _expression(text: str) -> str | None:

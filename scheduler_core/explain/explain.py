@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from scheduler_core.base.effort import EffortExceeded
 from scheduler_core.base.errors import SelectorError
-from scheduler_core.base.limits import RESULTS
 from scheduler_core.books.ledger import Ledger
 from scheduler_core.explain.funnel import matching_stages
 from scheduler_core.model.claim import Claim
@@ -21,7 +20,7 @@ from scheduler_core.model.device import Device
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.result import Cause, Reason
-from scheduler_core.model.sentences import obstacle_text, stages_text
+from scheduler_core.model.sentences import obstacle_text, stages_text, too_many_devices
 from scheduler_core.search.candidates import Candidate, offers, rejected_offers, select, selectors_of
 from scheduler_core.search.depth_first import Problem, SearchAlternative, SearchRequest, plain_search
 from scheduler_core.search.problem import problem_of
@@ -110,8 +109,7 @@ def _free(pool: Pool) -> tuple[Device, ...]:
 def _plain(claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Problem) -> Iterator[Reason]:
     for number, claim in enumerate(claims):
         least = sum(request.least for request in problem.requests if request.claim == number)
-        if least > RESULTS:
-            detail = f"needs at least {least} devices; a claim can hold {RESULTS}"
+        if detail := too_many_devices(least):
             yield Reason(claim.ref, claim.requests[0].name, Cause.TOO_MANY_DEVICES, detail)
     for request in problem.requests:
         claim = claims[request.claim]

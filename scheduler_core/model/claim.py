@@ -177,6 +177,11 @@ class Claim:
     constraints: tuple[Constraint, ...] = ()
     configs: tuple[OpaqueConfig, ...] = ()
 
+    @property
+    def least(self) -> int:
+        """Return the fewest devices that the claim can get; a request for all may get one."""
+        return sum(min(option.count or 1 for option in request.alternatives) for request in self.requests)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceClass:

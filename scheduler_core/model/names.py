@@ -30,6 +30,7 @@ DEFAULT_DRIVER: Final = "tangram.dev"
 LABEL_RULE: Final = f"must be a DNS label (a-z, 0-9, -) of at most {LABEL_LENGTH} characters"
 NAME_RULE: Final = f"must be a DNS label, or labels joined by dots, of at most {LABEL_LENGTH} characters"
 DRIVER_RULE: Final = f"must be a lower-case DNS subdomain of at most {DOMAIN_LENGTH} characters"
+SUBDOMAIN_RULE: Final = f"must be a lower-case DNS subdomain of at most {POOL_NAME_LENGTH} characters"
 POOL_RULE: Final = f"must be DNS subdomains joined by '/', of at most {POOL_NAME_LENGTH} characters"
 IDENTIFIER_RULE: Final = (
     f"must be an identifier of at most {IDENTIFIER_LENGTH} characters, with a domain of at most "
@@ -50,6 +51,11 @@ def is_dotted_name(text: str) -> bool:
 def is_driver(text: str) -> bool:
     """Whether ``text`` may name a driver."""
     return len(text) <= DOMAIN_LENGTH and _DOTTED.fullmatch(text) is not None
+
+
+def is_subdomain(text: str) -> bool:
+    """Whether ``text`` may name a claim, a class or a node."""
+    return len(text) <= POOL_NAME_LENGTH and _DOTTED.fullmatch(text) is not None
 
 
 def is_pool(text: str) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from scheduler_core.base.errors import shown
+from scheduler_core.base.limits import RESULTS
 from scheduler_core.model.claim import Constraint
 from scheduler_core.model.funnel import Stage, StageKind, ValuesPresent
 from scheduler_core.model.names import memory_slice
@@ -41,6 +42,11 @@ _VERBS: Final = (
 )
 """How reasons begin that go on after the name of a request, and how they do so."""
 _NAMES: Final = 3  # devices of one holder that a sentence names
+
+
+def too_many_devices(least: int) -> str:
+    """Return why no node can hold a claim for so many devices, empty if that is no reason."""
+    return f"needs at least {least} devices; a claim can hold {RESULTS}" if least > RESULTS else ""
 
 
 def obstacle_text(obstacle: Obstacle, device: str = "it") -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from scheduler_core.model.sentences import too_many_devices
 from scheduler_core.planning.freeing import Freeing, Freeings
 from scheduler_core.planning.plan import KindRoom, PolicyOutcome, Workload, WorkloadPlan
 from scheduler_core.planning.room import ClusterRoom
@@ -32,7 +33,9 @@ def plan_picture(found: WorkloadPlan, workload: Workload, policy: str) -> Render
     if found.freeings is not None:
         number = found.outcomes[policy].placement.placed + 1
         parts += ["", *_freeings(found.freeings, number, policy)]
-    if found.additions is not None:
+    impossible = [one for one in workload.claims if too_many_devices(one.least)]
+    parts += [Hanging(f"claim {one.ref} {too_many_devices(one.least)}") for one in impossible]
+    if found.additions is not None and not impossible:
         parts += ["", *all_copies_picture(found.additions, found.ending, workload.count, policy)]
     return Group(*parts)
 

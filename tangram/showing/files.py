@@ -17,11 +17,12 @@ from scheduler_core.frontends.objects import Objects
 from scheduler_core.model.pool import Pool
 from tangram.cluster_options import documents_of
 from tangram.errors import BadInput, bad_argument
-from tangram.face import DONE, Face
+from tangram.face import DONE, WRONG_INPUT, Face
 from tangram.files import read_files
 from tangram.objects import read_objects
 from tangram.pictures.devices import devices_table, rows
 from tangram.pictures.sizes import sizes_table
+from tangram.program.streams import complain
 from tangram.sizes import Size, size_of
 
 _LAYOUTS = {"v1": Layout.SEPARATE, "v1-1.34": Layout.TOGETHER}
@@ -61,7 +62,10 @@ def _show(objects: Objects, options: Namespace, face: Face) -> int:
             face.out.show(
                 devices_table(pool, is_wide=face.out.is_wide), sizes_table(list(_sizes(pool, objects)))
             )
-    return DONE
+    problems = [pool for pool in objects.pools() if pool.problem is not None]
+    for pool in problems if options.form is not None else ():  # the other forms say it themselves
+        complain(f"pool {pool.id} cannot be used: {pool.problem}")
+    return WRONG_INPUT if problems else DONE
 
 
 def _plain(pool: Pool, objects: Objects) -> dict[str, Any]:

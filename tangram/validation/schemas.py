@@ -8,6 +8,7 @@ fields are beside the code that reads them. Null is the same as absent, as for t
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
@@ -16,9 +17,10 @@ from typing import Any, Final
 
 import jsonschema_rs
 
-from scheduler_core.base.errors import InvalidInput
+from scheduler_core.base.errors import InvalidInput, shown
 from scheduler_core.codec.documents import Document, is_composite_slice
 from scheduler_core.frontends.validation.finding import Finding, Reporter
+from scheduler_core.model.names import LABEL_RULE, SUBDOMAIN_RULE
 
 _Path = Sequence[str | int]
 _Schema = Mapping[str, Any]
@@ -30,8 +32,15 @@ _TYPES: Final = {
     "array": "a list",
     "object": "an object",
 }
+_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_RULES: Final = {
+    f"^{_LABEL}$": LABEL_RULE,
+    rf"^{_LABEL}(\.{_LABEL})*$": SUBDOMAIN_RULE,
+    "^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$": "must be the value of a label (A-Z, a-z, 0-9, -, _, .)",
+}
 _EXAMPLES: Final = {
     "KMGTPE": "must be a quantity such as '4864Mi' or '1'",
+    "(0|[1-9]": "must be a version of three numbers such as 560.35.3",
     "T[0-9]": "must be a time such as 2026-01-31T12:00:00Z",
 }
 _LIMITS: Final = {
@@ -41,6 +50,7 @@ _LIMITS: Final = {
     "maxLength": "must have at most {} characters",
     "minItems": "must have at least {} entries",
     "maxItems": "must have at most {} entries",
+    "uniqueItems": "must not have an entry twice",
     "minProperties": "must have at least {} fields",
     "maxProperties": "must have at most {} fields",
 }
@@ -48,10 +58,11 @@ _SEED_VERSION: Final = "resource.k8s.io/v1alpha3"
 _OF_THE_SEED_VERSION: Final = "resource.k8s.io/v1beta1"
 """v1beta1 has the fields of that version."""
 _ONLY_HERE: Final = {
-    "ResourceSlice compatibleOnlyWith": "no released API server has it, and kube-scheduler ignores it",
-    "ResourceClaim spec": "templates have it; no API server takes it in a claim: write spec.devices",
+    "ResourceSlice spec.devices[].compatibleOnlyWith": "no released API server and no kube-scheduler has it",
+    "ResourceClaim spec.spec": "templates have it; no API server takes it in a claim: write spec.devices",
 }
-"""Fields of the proposals that are read here all the same. Shape: kind and field, and what to know of it."""
+"""Fields of the proposals that are read here. Shape: kind and path, and what to know of it."""
+_ANY_INDEX: Final = re.compile(r"\[[0-9]+\]")
 _LEVELS: Final = 4
 """How far above its place a misplaced field is searched for: spec to spec.devices.requests[].exactly."""
 
@@ -79,16 +90,20 @@ def schema_findings(document: Document) -> Iterator[Finding]:
 def _differences(
     content: Mapping[str, Any], schema: _Schema, kind: str, report: Reporter
 ) -> Iterator[Finding]:
-    version = content["apiVersion"]
+    version, metadata = content["apiVersion"], content.get("metadata") or {}
+    if isinstance(metadata, Mapping) and not metadata.get("name") and not metadata.get("generateName"):
+        yield report.refused(InvalidInput(report.subject, "metadata.name", None, "is required"))
     try:
-        differences = list(_validator(kind, version).iter_errors(_without_nulls(content)))
+        differences = list(_validator(kind, version).iter_errors(_without_nulls(content, schema)))
     except ValueError as error:  # a number that JSON cannot express
         yield report.error("", str(error))
         return
     for one in differences:
         for key, value, rule in _sentences(one, schema, kind, version):
             path = _text([*one.instance_path, *key])
-            if rule.startswith("unknown field") and (why := _ONLY_HERE.get(f"{kind} {key[-1]}")):
+            if rule.startswith("unknown field") and (
+                why := _ONLY_HERE.get(f"{kind} {_ANY_INDEX.sub('[]', path)}")
+            ):
                 yield report.warning(path, f"{path}: {why}")
             else:
                 yield report.refused(InvalidInput(report.subject, path, value, rule))
@@ -99,6 +114,8 @@ def _sentences(
 ) -> Iterator[tuple[_Path, object, str]]:
     """Yield the keys below the place of an error, the value there and the rule that it breaks."""
     said, keyword = error.kind.as_dict(), str(error.schema_path[-1])
+    if "propertyNames" in error.schema_path[-2:]:
+        keyword = "propertyNames"
     match keyword:
         case "additionalProperties":
             for key in said["unexpected"]:
@@ -108,12 +125,18 @@ def _sentences(
         case "type":
             yield [], error.instance, f"must be {' or '.join(_TYPES[one] for one in said['types'])}"
         case "enum":
-            yield [], error.instance, f"must be one of {', '.join(map(str, said['options']))}"
+            options = [json.dumps(one) if one is True else str(one) for one in said["options"]]
+            yield [], error.instance, f"must be {'one of ' if options[1:] else ''}{', '.join(options)}"
         case "pattern":
-            example = next((text for part, text in _EXAMPLES.items() if part in said["pattern"]), None)
-            yield [], error.instance, example or f"must match {said['pattern']}"
+            pattern = said["pattern"]
+            example = next(
+                (text for part, text in _EXAMPLES.items() if part in pattern), f"must match {pattern}"
+            )
+            yield [], error.instance, _RULES.get(pattern, example)
+        case "propertyNames":
+            yield [], None, f"{shown(error.instance)}: must be a name such as example.com/name"
         case _ if keyword in _LIMITS:
-            yield [], error.instance, _LIMITS[keyword].format(said["limit"])
+            yield [], error.instance, _LIMITS[keyword].format(said.get("limit"))
         case _:
             yield [], error.instance, error.message
 
@@ -173,10 +196,23 @@ def _resolved(schema: _Schema) -> _Schema:
     return found
 
 
-def _without_nulls(value: Any) -> Any:
+def _without_nulls(value: Any, schema: _Schema | None) -> Any:
+    """Return a value without fields that are null, except those that the schema does not have."""
     if isinstance(value, Mapping):
-        return {key: _without_nulls(one) for key, one in value.items() if one is not None}
-    return [_without_nulls(one) for one in value] if isinstance(value, list | tuple) else value
+        known: _Schema = _resolved(schema).get("properties", {}) if schema is not None else {}
+        is_free = schema is None or "properties" not in _resolved(schema)
+        return {
+            key: _without_nulls(one, _child(schema, key))
+            for key, one in value.items()
+            if one is not None or not (is_free or key in known)
+        }
+    if isinstance(value, list | tuple):
+        return [_without_nulls(one, _child(schema, 0)) for one in value]
+    return value
+
+
+def _child(schema: _Schema | None, key: str | int) -> _Schema | None:
+    return None if schema is None else _below(schema, [key])
 
 
 def _text(path: _Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +14,9 @@ import pytest
 import yaml
 
 from scheduler_core.codec.documents import Document
+from scheduler_core.frontends.validation.documents import Judges
 from scheduler_core.frontends.validation.finding import Level
+from scheduler_core.frontends.validation.validate import validate
 from tangram.validation.schemas import schema_findings
 
 ROOT = Path(__file__).parents[2]
@@ -181,3 +184,31 @@ def test_the_schemas_are_those_of_their_sources():
     )
 
     assert (done.returncode, done.stderr) == (0, "")
+
+
+ANSWERS = [
+    json.loads(line)
+    for line in (ROOT / "tests/data/validate/answers-of-1.37.2.jsonl").read_text().splitlines()
+]
+
+
+def test_what_kubernetes_refuses_is_an_error():
+    judges = Judges(schema=schema_findings)
+    missed = []
+    for answer in ANSWERS:
+        found = validate([Document("f:1", answer["object"])], "tangram.dev", judges=judges).findings
+        if answer["refused"] and not any(one.level is Level.ERROR for one in found):
+            missed.append((answer["refused"], answer["object"]))
+
+    assert missed == []
+
+
+def test_what_kubernetes_takes_fits_the_schema():
+    # An amount that is left out is 0 for the server, and a mistake for whoever wrote it.
+    assert [
+        (path, text, one["object"])
+        for one in ANSWERS
+        if not one["refused"]
+        for path, text in errors(one["object"])
+        if not text.endswith(".value: is required")
+    ] == []

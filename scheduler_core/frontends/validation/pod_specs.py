@@ -52,7 +52,7 @@ def pod_findings(document: Document, known: KnownObjects) -> Iterator[Finding]:
     """Yield what is wrong with the claims of a pod, and with the amounts of devices that it asks for."""
     report = Reporter(document)
     rules: tuple[Callable[[Fields, KnownObjects, Reporter], Iterator[Finding]], ...]
-    rules = (_amounts, _claims, _group)
+    rules = (_amounts, _limits, _claims, _group, _labels)
     for rule in rules:
         try:
             yield from rule(pod_of(document), known, report)
@@ -92,6 +92,41 @@ def _amounts(pod: Fields, known: KnownObjects, report: Reporter) -> Iterator[Fin
     if scheduler != _USUAL_SCHEDULER and (amounts or of_plugins or spec.items("resourceClaims")):
         rule = "kube-scheduler and Tangram's controller leave such a pod alone: remove it"
         yield report.warning(spec.at("schedulerName"), f"{spec.at('schedulerName')}: {scheduler!r}: {rule}")
+
+
+def _limits(pod: Fields, _: KnownObjects, report: Reporter) -> Iterator[Finding]:
+    """Yield amounts that an API server refuses, except those that the controller's webhook takes out."""
+    asked = asked_in_containers(pod.values, report.subject)
+    taken: Collection[str] = asked.amounts if asked is not None else ()
+    names: set[str] = set()
+    for kind in _CONTAINERS:
+        for container in pod.child("spec").children(kind):
+            name = container.text("name", "")
+            if name and name in names:
+                yield report.refused(container.refuse("name", "names of containers must be unique", name))
+            names.add(name)
+            resources = container.optional("resources")
+            limits, requests = resources.optional("limits").values, resources.optional("requests")
+            for key, amount in requests.values.items():
+                is_extended = "/" in key and "kubernetes.io/" not in key and key not in taken
+                if is_extended and str(limits.get(key)) != str(amount):
+                    rule = f"must be in limits with the same amount, which is {limits.get(key, 'absent')}"
+                    yield report.refused(requests.refuse(key, rule, amount))
+
+
+def _labels(pod: Fields, _: KnownObjects, report: Reporter) -> Iterator[Finding]:
+    """Yield a selector that does not select the pods of its own template, which an API server refuses."""
+    content = report.document.content
+    if str(content.get("apiVersion")) != "apps/v1":
+        return
+    labels = pod.optional("metadata").optional("labels").values
+    selector = Fields(content, report.subject, "", InvalidPod).child("spec").optional("selector")
+    wanted = selector.optional("matchLabels")
+    for key, value in wanted.values.items():
+        if labels.get(key) != value:
+            yield report.refused(wanted.refuse(key, "must be a label of the template of the pods", value))
+    if not wanted.values and not selector.items("matchExpressions"):
+        yield report.refused(selector.refuse("", "must select something"))
 
 
 def _claims(pod: Fields, known: KnownObjects, report: Reporter) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from dataclasses import field
 from typing import Any, Final
 
 from scheduler_core.base.errors import SelectorError
+from scheduler_core.base.quantity import Quantity
 from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec import composite
 from scheduler_core.codec.documents import Document
@@ -58,6 +59,7 @@ class Slices:
                 told.add(problem)
                 yield _entry(document, problem)
             yield from _expressions(v1_slice, document)
+            yield from _server_rules(v1_slice, document)
         for pool in self.pools():
             yield from self._of_pool(pool, told)
 
@@ -112,6 +114,78 @@ def _expressions(one: CompositeSlice | V1Slice, document: Document) -> Iterator[
                 _, path = _place(device.name, [document])
                 place = f"{path}.compatibleOnlyWith.expression"
                 yield Reporter(document).error(place, f"device {device.name}: compatibleOnlyWith: {error}")
+
+
+def _server_rules(one: V1Slice, document: Document) -> Iterator[Finding]:
+    """Yield what an API server refuses in a v1 slice beyond its schema, and the codec reads all the same.
+
+    Source: pkg/apis/resource/validation of Kubernetes 1.37.2.
+    """
+    report, spec = Reporter(document), document.content["spec"]
+    if spec.get("devices") is not None and spec.get("sharedCounters") is not None:
+        text = "spec.sharedCounters: Kubernetes 1.35 and later refuse counters and devices in one slice"
+        yield report.warning("spec.sharedCounters", text)
+    names: set[str] = set()
+    for index, listed in enumerate(spec.get("devices") or ()):
+        path, body = f"spec.devices[{index}]", listed.get("basic") or listed
+        if (name := str(listed.get("name"))) in names:
+            yield report.error(f"{path}.name", f"{path}.name: {name!r}: names must be unique")
+        names.add(name)
+        if name in one.broken:
+            continue
+        sets = [draw.get("counterSet") for draw in body.get("consumesCounters") or ()]
+        if len(set(sets)) < len(sets):
+            text = "a counter set is listed twice"
+            yield report.error(f"{path}.consumesCounters", f"{path}.consumesCounters: {text}")
+        ways = [body.get(key) or () for key in ("bindingConditions", "bindingFailureConditions")]
+        if any(ways) and not all(ways):
+            text = "bindingConditions and bindingFailureConditions must stand together"
+            yield report.error(path, f"{path}: {text}")
+        for key, rule in _capacity_rules(body):
+            place = f"{path}.capacity.{key}.requestPolicy"
+            yield report.error(place, f"{place}: {rule}")
+
+
+def _capacity_rules(body: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the capacities of a device whose request policy breaks a rule, and the rule."""
+    for key, entry in (body.get("capacity") or {}).items():
+        policy = entry.get("requestPolicy") if isinstance(entry, Mapping) else None
+        if not isinstance(policy, Mapping):
+            continue
+        if not body.get("allowMultipleAllocations"):
+            yield key, "must be absent: the device does not have allowMultipleAllocations"
+        elif rule := _policy_rule(entry, policy):
+            yield key, rule
+
+
+def _policy_rule(entry: Mapping[str, Any], policy: Mapping[str, Any]) -> str:
+    """Return the rule that a request policy breaks, empty if none. Unreadable amounts break another rule."""
+    span = policy.get("validRange") or {}
+    given = {"value": entry.get("value"), "default": policy.get("default"), **span}
+    given |= {f"validValues[{index}]": one for index, one in enumerate(policy.get("validValues") or ())}
+    try:
+        amounts = {key: Quantity.parse(str(one)) for key, one in given.items() if one is not None}
+    except ValueError:
+        return ""
+    values = [amount for key, amount in amounts.items() if key.startswith("validValues")]
+    value, default, least, most = (amounts.get(key) for key in ("value", "default", "min", "max"))
+    if default is None:
+        return "default is required with validValues and validRange" if values or span else ""
+    if values and (values != sorted(values) or default not in values):
+        return "validValues must ascend and have the default"
+    limits = [one for one in (value, most) if one is not None]
+    if span and ((least is not None and least > default) or any(default > one for one in limits)):
+        return "default must be from min to max, and not above value"
+    if most is not None and value is not None and most > value:
+        return "max must not be above value"
+    if any(value is not None and one > value for one in values):
+        return "validValues must not be above value"
+    step = amounts.get("step")
+    if step is not None and step.nano > 0 and least is not None:
+        ends = [one for one in (default, most) if one is not None]
+        if any((one.nano - least.nano) % step.nano for one in ends):
+            return "default and max must be whole steps above min"
+    return ""
 
 
 def _place(name: DeviceName, documents: list[Document]) -> tuple[Document, str]:

@@ -34,6 +34,7 @@ from scheduler_core.frontends.validation.requests import (
     selector_findings,
 )
 from scheduler_core.model.claim import AllocatedClaim, DeviceClass
+from scheduler_core.model.sentences import too_many_devices
 
 _NO_JUDGES: Final = Judges()
 
@@ -118,6 +119,9 @@ def _daemon_uses(
 
 def _of_claim(read: ReadClaim, requests: Sequence[JudgedRequest], known: KnownDevices) -> Iterator[Finding]:
     report = Reporter(read.document)
+    if detail := too_many_devices(read.claim.least):
+        path = f"{read.devices}.requests"
+        yield report.error(path, f"{path}: the claim {detail}")
     for request in requests:
         yield from request.findings
         for text in dict.fromkeys(text for pool in known.pools for text in other_names(request.option, pool)):
