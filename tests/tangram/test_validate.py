@@ -369,3 +369,70 @@ def test_an_entry_of_a_slice_that_means_nothing_is_an_error_at_its_place(
         (one["path"], reason in one["text"]) for one in found
     ]
     assert {one["level"] for one in found} == {"error"}
+
+
+REFUSED_CLAIMS = {
+    "misspelt level": {"devcies": {}},
+    "no field of a claim": {"resourceClassName": "gpu"},
+    "flat form in v1": {"devices": {"requests": [{"name": "g", "deviceClassName": "gpu.tangram.dev"}]}},
+    "all, and a count": {"devices": {"requests": [{"name": "g", "exactly": {
+        "deviceClassName": "gpu.tangram.dev", "allocationMode": "All", "count": 2}}]}},
+    "upper case": {"devices": {"requests": [{"name": "G", "exactly": {"deviceClassName": "gpu.tangram.dev"}}]
+    }},
+    "name of a class": {"devices": {"requests": [{"name": "g", "exactly": {"deviceClassName": "GPU"}}]}},
+    "two levels": {"devices": {}, "spec": {"devices": {}}},
+    "two alternatives of one name": {"devices": {"requests": [{"name": "g", "firstAvailable": [
+        {"name": "a", "deviceClassName": "gpu.tangram.dev"}] * 2}]}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", REFUSED_CLAIMS)
+def test_what_an_api_server_refuses_allocate_explain_and_plan_refuse_with_validates_sentence(
+    tangram, files, written, mistake
+):
+    slices, classes, _ = (files(gpu_config())[index] for index in (1, 3, 5))
+    content = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "c", "namespace": "team"},
+        "spec": REFUSED_CLAIMS[mistake],
+    }
+    path = written("claim.yaml", yaml.safe_dump(content))
+
+    findings = tangram("validate", "--json", "-f", path).json["findings"]
+    (found,) = (one for one in findings if one["level"] == "error")
+    allocated = tangram("allocate", "-f", slices, "-f", classes, "-f", path)
+    explained = tangram("explain", "-f", slices, "-f", classes, "-f", path)
+    planned = tangram("plan", "--add", "1=a100x2", "--claim", path)
+
+    assert [one.status for one in (allocated, explained, planned)] == [2, 2, 2]
+    assert all(f"ResourceClaim team/c: {found['text']}" in one.err for one in (allocated, explained, planned))
+
+
+@pytest.mark.parametrize("count", [33, 2**63 - 1])
+def test_more_devices_than_a_claim_can_hold_are_an_error_and_no_advice(tangram, files, written, count):
+    claim = yaml.safe_load(Path(files(gpu_config())[-1]).read_text())
+    claim["spec"]["devices"]["requests"][0]["exactly"]["count"] = count
+    path = written("claim.yaml", yaml.safe_dump(claim))
+
+    (found,) = of_file(tangram, written, claim)
+    planned = tangram("plan", "--add", "2=dgx-a100", "--claim", path)
+
+    sentence = f"needs at least {count} devices; a claim can hold 32"
+    assert (found["level"], found["text"]) == ("error", f"spec.devices.requests: the claim {sentence}")
+    assert planned.status == 1
+    assert f"claim default/whole-gpu {sentence}" in planned.out
+    assert "--may-add" not in planned.out
+
+
+@pytest.mark.parametrize("form", [[], ["--json"], ["--as", "composite"]])
+def test_show_of_a_pool_that_cannot_be_used_ends_with_2(tangram, written, form):
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    devices = [{"name": "x", "composite": {}}] * 2
+    spec = {"driver": "dev.example.com", "nodeName": "n", "pool": pool, "devices": devices}
+    content = {"apiVersion": V1, "kind": "CompositeResourceSlice", "metadata": {"name": "s"}, "spec": spec}
+
+    answer = tangram("show", "-f", written("s.yaml", yaml.safe_dump(content)), *form)
+
+    assert answer.status == 2
+    assert "names must be unique" in " ".join((answer.out + answer.err).split())

@@ -53,14 +53,16 @@ def pod_findings(document: Document, known: KnownObjects) -> Iterator[Finding]:
     report = Reporter(document)
     rules: tuple[Callable[[Fields, KnownObjects, Reporter], Iterator[Finding]], ...]
     rules = (_amounts, _limits, _claims, _group, _labels)
+    refused: set[str] = set()
     for rule in rules:
         try:
             yield from rule(pod_of(document), known, report)
-        except InvalidPod as error:
-            if error.subject == report.subject:
+        except InvalidPod as error:  # two rules may need what cannot be read
+            if str(error) not in refused and error.subject == report.subject:
                 yield report.refused(error)
-            else:  # the error is about an annotation, which its subject names
+            elif str(error) not in refused:  # it is about an annotation, which its subject names
                 yield report.error("metadata.annotations", str(error).removeprefix(f"{report.subject}: "))
+            refused.add(str(error))
 
 
 def pod_of(document: Document) -> Fields:
