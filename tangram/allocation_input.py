@@ -75,8 +75,8 @@ def read_allocation_input(options: Namespace) -> AllocationInput:
 def read_present(options: Namespace) -> AllocationInput:
     """Read the files of the options, with claims or without. Raises: BadInput where there is no node."""
     everything = read_files(options)
-    others = tuple(one for one in everything if one.content.get("kind") in MAKES_PODS)
-    documents = tuple(one for one in everything if one.content.get("kind") not in MAKES_PODS)
+    others = tuple(one for one in everything if str(one.content.get("kind")) in MAKES_PODS)
+    documents = tuple(one for one in everything if str(one.content.get("kind")) not in MAKES_PODS)
     objects = read_objects(documents)
     cluster = read_cluster(objects)
     nodes = nodes_of(options.node_name, objects, cluster.pools)
