@@ -110,7 +110,7 @@ def test_the_examples_in_the_help_of_faults_can_be_injected(tangram, tmp_path):
 
     made_by_the_event = {"gpu-0:remap-pending"}
     assert made_by_the_event <= {str(fault) for fault in machine.faults()}
-    assert len(machine.faults()) == len(examples) == 9
+    assert len(machine.faults()) == len(examples) == 11
 
 
 def test_an_event_is_raised_and_what_it_leads_to_is_listed(tangram, machine):
