@@ -79,7 +79,7 @@ def test_without_the_option_no_gpu_is_offered_in_shares(found):
     assert not any(one.is_shareable for one in devices.pool.devices)
 
 
-@pytest.mark.parametrize("name", [name for name in shipped_nodes() if name != "no-gpu"])
+@pytest.mark.parametrize("name", [name for name in shipped_nodes() if name not in ("no-gpu", "dgx-spark")])
 def test_every_gpu_that_can_be_used_whole_is_offered_in_shares_after_its_partitions(found, name):
     devices = describe(found(name, SHARED_TOO))
 
@@ -88,6 +88,12 @@ def test_every_gpu_that_can_be_used_whole_is_offered_in_shares_after_its_partiti
     assert shared == whole
     assert devices.pool.rejected == {}
     assert [one for one in devices.by_name if one.startswith("gpu-0")][-1] == SHARED
+
+
+def test_a_gpu_without_a_memory_figure_is_offered_whole_and_in_no_shares(found):
+    devices = describe(found("dgx-spark", SHARED_TOO))
+
+    assert [name for name in devices.by_name if name.startswith("gpu-")] == ["gpu-0"]
 
 
 def test_what_is_published_is_read_back_in_both_dialects_with_amounts_and_policies(devices):
