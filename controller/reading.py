@@ -19,6 +19,7 @@ from controller.model.slice_text import parse
 from controller.model.slices import SliceSeen, read_slice, read_slice_text
 from scheduler_core.base.errors import CoreError
 from scheduler_core.codec.claims import decode_class
+from scheduler_core.frontends.partitions.node_table import NodeTable
 from scheduler_core.model.claim import ClaimRef, DeviceClass
 from scheduler_core.model.ownership import GATE
 
@@ -41,7 +42,7 @@ def claim(document: Document) -> ClaimSeen:
 
 def node(document: Document) -> ClusterNode:
     """Read a node. Shape: one that cannot be read has no label, so it is not the controller's."""
-    return _read(read_node, lambda one, why: ClusterNode(name=one["metadata"]["name"], problem=why), document)
+    return _read(read_node, _broken_node, document)
 
 
 def resource_slice(document: Document) -> SliceSeen:
@@ -97,6 +98,10 @@ def _named(document: Document) -> str:
     metadata = document["metadata"]
     place = f"{metadata.get('namespace', '')}/{metadata['name']}".lstrip("/")
     return f"{document.get('kind', 'object')} {place}"
+
+
+def _broken_node(document: Document, why: str) -> ClusterNode:
+    return ClusterNode(name=document["metadata"]["name"], table=NodeTable(problem=why))
 
 
 def _broken_pod(document: Document, why: str) -> Pod:

@@ -110,7 +110,7 @@ def _describer_of_gpus(inventory: Inventory, versions: DriverVersions, driver: s
     return GpuDescriber(
         driver,
         versions,
-        has_shares=inventory.linked is not None,
+        linked=inventory.linked,
         split=inventory.split,
         direct_switches=inventory.direct_switches,
         attributes=inventory.attributes,

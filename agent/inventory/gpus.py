@@ -14,7 +14,7 @@ from typing import Final
 from agent.hardware.types import Bdf, DriverVersions, Gpu, MigProfile, Placement
 from agent.inventory.compute_instances import TYPE as TYPE_OF_CI
 from agent.inventory.compute_instances import ComputeInstances
-from agent.inventory.model import GpuEntry, Group, SplitGpus
+from agent.inventory.model import GpuEntry, Group, LinkedGpus, SplitGpus
 from agent.inventory.modes import ATTRIBUTE, GpuMode, ModesOfGpu
 from agent.inventory.names import (
     gpu_name,
@@ -58,14 +58,15 @@ class GpuDescriber:
         driver: str,
         versions: DriverVersions,
         *,
-        has_shares: bool = False,
+        linked: LinkedGpus | None = None,
         split: SplitGpus | None = None,
         direct_switches: Collection[Bdf] = (),
         attributes: OperatorAttributes = NO_ATTRIBUTES,
     ) -> None:
         self.driver = driver
         self.versions = versions
-        self._has_shares = has_shares
+        self._linked = linked
+        self._has_shares = linked is not None
         self._split = split
         self._direct_switches = direct_switches
         self._attributes = attributes
@@ -84,8 +85,8 @@ class GpuDescriber:
         self._share_product(entry)
         own = self._whole_attributes(entry, modes)
         mixins = [Mixin(name=name, attributes=own, capacity=self._share_of(entry, shares_of(entry, modes)))]
-        mode = self._mode(GpuMode.WHOLE, modes)
-        devices = [CompositeDevice(name=name, includes=self._gpu_includes(entry), attributes=mode)]
+        alone = self._mode(GpuMode.WHOLE, modes) | self._partition_attributes(gpu)
+        devices = [CompositeDevice(name=name, includes=self._gpu_includes(entry), attributes=alone)]
         if entry.offers_whole and modes.whole:
             self.by_name[name] = WholeGpu(gpu, entry.partition)
         places = [
@@ -170,6 +171,16 @@ class GpuDescriber:
     def _mode(self, mode: GpuMode, modes: ModesOfGpu) -> _Attributes:
         """Return the mode of a device as an attribute, nothing where it need not be told."""
         return {qualified(ATTRIBUTE, self.driver): str(mode)} if modes.is_told else {}
+
+    def _partition_attributes(self, gpu: NumberedGpu) -> _Attributes:
+        """Return the score and the bandwidth of a GPU that is an entry of the table by itself."""
+        alone = None if self._linked is None else self._linked.alone(gpu.number)
+        if alone is None:
+            return {}
+        found: _Attributes = {qualified("allocationScore", self.driver): alone.score}
+        if alone.bandwidth is not None:
+            found[qualified("ringBusBandwidth", self.driver)] = alone.bandwidth.whole
+        return found
 
     def _partition(self, entry: GpuEntry, profile: MigProfile, placement: Placement) -> CompositeDevice:
         gpu = entry.gpu
@@ -269,7 +280,7 @@ class GpuDescriber:
             (place.start + place.size for one in entry.profiles for place in one.placements), default=0
         )
         size = len(attributes) + len(product.attributes) + len(product.capacity) + slices + self._has_shares
-        size += len(self._mode(GpuMode.WHOLE, modes))
+        size += len(self._mode(GpuMode.WHOLE, modes)) + len(self._partition_attributes(entry.gpu))
         return self._within_limit(attributes, size, f"{gpu_name(entry.gpu.number)} goes", "it")
 
     def _within_limit(self, attributes: _Attributes, size: int, who: str, they: str) -> _Attributes:

@@ -29,7 +29,7 @@ from agent.inventory.vfs.rules import VfRules
 from agent.inventory.withheld import Reason, Withheld
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.books.ledger import Ledger
-from scheduler_core.frontends.partitions.table import PartitionTable
+from scheduler_core.frontends.partitions.table import Partition, PartitionTable
 from scheduler_core.model.composite import CompositeDevice, Mixin
 from scheduler_core.model.device import DeviceName, QualifiedName
 from scheduler_core.model.names import qualified
@@ -91,6 +91,11 @@ class LinkedGpus:
 
     table: PartitionTable
     is_honored: bool = False
+
+    def alone(self, number: int) -> Partition | None:
+        """Return the table's entry of a GPU by itself, None if it has none."""
+        found = (one for one in self.table.by_size.get(1, ()) if one.minors == (number,))
+        return next(found, None)
 
 
 @dataclass(frozen=True, slots=True)

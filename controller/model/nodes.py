@@ -9,8 +9,7 @@ from typing import Any, Final
 from controller.model.checked import name, text
 from controller.model.placement import NodeTaint
 from controller.model.resources import Amounts, read_amounts
-from scheduler_core.base.errors import CoreError
-from scheduler_core.frontends.partitions.node_table import NodeTable, node_table_of
+from scheduler_core.frontends.partitions.node_table import NodeTable, node_table_or_problem
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.ownership import CONTROLLER, OWNER
 
@@ -23,7 +22,7 @@ class ClusterNode:
     """A node.
 
     Shape: ``taints`` are those that keep pods out; ``table`` are the partitions of its GPUs that its
-           annotation lists; ``problem`` says why that cannot be read.
+           annotation lists.
     """
 
     name: str
@@ -32,7 +31,6 @@ class ClusterNode:
     taints: tuple[NodeTaint, ...] = ()
     room: Amounts = field(default_factory=Amounts)
     table: NodeTable = field(default_factory=NodeTable)
-    problem: str = ""
 
     @property
     def wants_controller(self) -> bool:
@@ -60,17 +58,11 @@ def read_node(document: Mapping[str, Any]) -> ClusterNode:
     ]
     if spec.get("unschedulable") and _UNSCHEDULABLE not in taints:
         taints.append(_UNSCHEDULABLE)
-    table, problem = NodeTable(), ""
-    try:
-        table = node_table_of(document)
-    except CoreError as error:
-        problem = str(error)
     return ClusterNode(
         name=metadata["name"],
         labels=metadata.get("labels") or {},
         declared_features=frozenset(status.get("declaredFeatures") or ()),
         taints=tuple(taints),
         room=read_amounts(status.get("allocatable")),
-        table=table,
-        problem=problem,
+        table=node_table_or_problem(document),
     )

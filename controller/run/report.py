@@ -139,7 +139,8 @@ class Report:
     def _tell_unreadable(self, coordinator: Coordinator) -> None:
         seen = coordinator.seen
         slices = {f"no device of its pool is allocated: {why}" for why in seen.problems.values()}
-        nodes = {f"its partitions are not known: {why}" for why in seen.node_problems.values()}
+        withheld = "the GPUs of its node are withheld from pods that ask by amounts"
+        nodes = {f"{withheld}: {why}" for why in seen.node_problems.values()}
         found = frozenset(slices | nodes)
         for text in sorted(found - self._unreadable):
             _log.warning("%s", text)

@@ -39,10 +39,10 @@ class ClusterSeen:
     """Everything that decisions depend on.
 
     Shape: ``waiting`` are the pods without a node, by UID; ``claims`` and ``templates`` by namespace and
-           name; ``problems`` are slices that cannot be read, by name; ``node_problems`` nodes of which
-           not all can be read; ``sees_all`` where devices of no single node are in ``devices`` too, for
-           showing them; ``hardware`` is another number after each change of a slice or of a node's
-           owner; ``doubles`` are devices that several claims hold by somebody's mistake.
+           name; ``problems`` are slices that cannot be read, by name; ``sees_all`` where devices of no
+           single node are in ``devices`` too, for showing them; ``hardware`` is another number after each
+           change of a slice or of a node's owner; ``doubles`` are devices that several claims hold by
+           somebody's mistake.
     """
 
     def __init__(self, driver: str, features: Features = ALL, *, sees_all: bool = False) -> None:
@@ -56,7 +56,6 @@ class ClusterSeen:
         self.claims: dict[ClaimRef, ClaimSeen] = {}
         self.templates: dict[ClaimRef, Mapping[str, Any]] = {}
         self.problems: dict[str, str] = {}
-        self.node_problems: dict[str, str] = {}
         self.tables: dict[str, NodeTable] = {}
         self.hardware = 0
         self.doubles: dict[DeviceId, tuple[ClaimRef, ...]] = {}
@@ -64,6 +63,11 @@ class ClusterSeen:
         self._users: dict[ClaimRef, set[str]] = {}
         self._assumed: dict[str, str] = {}
         self._reserved: dict[str, set[ClaimRef]] = {}
+
+    @property
+    def node_problems(self) -> Mapping[str, str]:
+        """Return why tables of partitions cannot be read, by node."""
+        return {name: table.problem for name, table in self.tables.items() if table.problem}
 
     # Nodes and slices
 
@@ -77,9 +81,6 @@ class ClusterSeen:
         self.owned.want(node.name, is_wanted=node.wants_controller)
         self.devices.set_node(node.core)
         self.tables.pop(node.name, None)
-        self.node_problems.pop(node.name, None)
-        if node.problem:
-            self.node_problems[node.name] = node.problem
         if not node.table.is_empty:
             self.tables[node.name] = node.table
         return Effect(is_room=True)
@@ -89,7 +90,6 @@ class ClusterSeen:
         self.hardware += 1
         self.nodes.pop(name, None)
         self.tables.pop(name, None)
-        self.node_problems.pop(name, None)
         self.rooms.remove_node(name)
         self.owned.want(name, is_wanted=False)
         self.devices.remove_node(name)

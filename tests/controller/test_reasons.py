@@ -135,3 +135,37 @@ def test_a_container_that_would_get_several_daemons_gets_no_devices(
 
     assert (world.node_of("one") is None) == world.is_gated("p") == is_refused
     assert ("container first gets several devices under MPS" in sentence) == is_refused
+
+
+TABLE = "scheduling.koordinator.sh/gpu-partitions"
+POLICY = "node.koordinator.sh/gpu-partition-policy"
+
+
+@pytest.mark.parametrize(
+    ("policy", "table", "parts"),
+    [
+        ("Honor", '{"2": [{"minors": [0, 1]}, {"minors": [2]}]}', [TABLE, "2[1].minors", "2 members"]),
+        ("Prefer", '{"1": [{"minors": [0], "score": 1}]}', [TABLE, "1[0].score"]),
+        ("Honor", "{", [TABLE, "is not JSON"]),
+        ("honor", '{"1": [{"minors": [0]}]}', [f"metadata.labels.{POLICY}", "'honor'", "Honor, Prefer"]),
+        ("honor", None, [f"metadata.labels.{POLICY}", "'honor'"]),
+    ],
+)
+def test_a_table_or_policy_that_cannot_be_read_withholds_the_gpus_of_its_node(
+    world: World, policy: str, table: str | None, parts: list[str]
+) -> None:
+    """Such a table counted as none, and with it the rule that nothing outside the table may be used."""
+    for name in ("node-a", "node-b"):
+        bad = node(name, **{POLICY: policy})
+        bad["metadata"]["annotations"] = {} if table is None else {TABLE: table}
+        world.server.put("Node", bad)
+    ask_by_amounts(world, "p", 1)
+
+    text = told(world, "p")
+
+    assert "on node node-a the gpu devices cannot be had: the GPUs are withheld: Node default/node-a" in text
+    assert all(part in text for part in parts), text
+
+    world.server.put("Node", node("node-b"))
+    world.settle()
+    assert world.devices_of("p-amounts") == ["node-b/gpu-0"]

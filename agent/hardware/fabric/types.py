@@ -34,8 +34,13 @@ class FabricGpu:
 
 @dataclass(frozen=True, slots=True)
 class FabricPartition:
-    """A group of GPUs that the fabric manager can join."""
+    """A group of GPUs that the fabric manager can join.
+
+    Shape: ``bandwidth`` is that of the GPU with the slowest links, in one direction, None if the fabric
+           manager states none. Units: bytes per second.
+    """
 
     id: int
     gpus: tuple[FabricGpu, ...]
     is_active: bool = False
+    bandwidth: int | None = None

@@ -136,10 +136,15 @@ class MemoryForm(Form, frozen=True):
 
 
 class FabricPartitionForm(Form, frozen=True):
-    """A group of GPUs that the fabric manager can join. Shape: ``modules`` of its GPUs."""
+    """A group of GPUs that the fabric manager can join.
+
+    Shape: ``modules`` of its GPUs; ``links_mb_s`` of all links of a GPU in one direction, 0 if the fabric
+           manager states none. Units: megabytes per second.
+    """
 
     id: int
     modules: tuple[int, ...]
+    links_mb_s: int = 0
 
 
 class FabricForm(Form, frozen=True):

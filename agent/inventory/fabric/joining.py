@@ -19,6 +19,7 @@ from agent.inventory.model import Fabric, GpuEntry, Inventory, LinkedGpus
 from agent.inventory.names import gpu_name, linked_name
 from agent.inventory.shared_gpus import SHARING_MODES
 from agent.inventory.withheld import Cause, Reason, Withheld
+from scheduler_core.base.quantity import Quantity
 from scheduler_core.frontends.partitions.table import Partition, PartitionTable, with_scores
 
 _LINK: Final = "NVLink"
@@ -57,7 +58,8 @@ def as_fabric_allows(inventory: Inventory) -> Inventory:
     """Return what of the inventory can be prepared; ``withheld`` has what was taken from it.
 
     Shape: MIG partitions stay, since they use no links. The table is the fabric manager's; where the options
-           give one, what both have, with the scores of the given one. It is honored.
+           give one, what both have, with the scores of the given one and the bandwidths that it states. It
+           is honored.
     """
     fabric = inventory.fabric
     if not fabric.is_in_the_way:
@@ -66,7 +68,10 @@ def as_fabric_allows(inventory: Inventory) -> Inventory:
         return _without_all(inventory, fabric.problem)
     ids = partition_ids(fabric.partitions, (entry.gpu for entry in inventory.gpus))
     numbers = {entry.gpu.uuid: entry.gpu.number for entry in inventory.gpus}
-    possible = {tuple(sorted(numbers[uuid] for uuid in members)) for members in ids}
+    bandwidths = {one.id: one.bandwidth for one in fabric.partitions}
+    possible = {
+        tuple(sorted(numbers[uuid] for uuid in members)): bandwidths[id_] for members, id_ in ids.items()
+    }
     entries = tuple(replace(one, partition=ids.get(frozenset({one.gpu.uuid}))) for one in inventory.gpus)
     withheld = (*_not_alone(entries), *_not_joined(inventory.linked, possible), *_no_shares(inventory))
     return replace(
@@ -131,26 +136,32 @@ def _without_all(inventory: Inventory, problem: Reason) -> Inventory:
     )
 
 
-def _table(given: LinkedGpus | None, possible: Collection[tuple[int, ...]]) -> PartitionTable:
-    """Return the table that counts. Single GPUs that a table leaves out are those of the fabric manager."""
+def _table(given: LinkedGpus | None, possible: Mapping[tuple[int, ...], int | None]) -> PartitionTable:
+    """Return the table that counts. Single GPUs that a table leaves out are those of the fabric manager.
+
+    Shape: ``possible`` has the bandwidth of each group, None if it is unknown. Units: bytes per second.
+    """
+    joined = {minors: _partition(minors, bandwidth) for minors, bandwidth in sorted(possible.items())}
+    by_size: dict[int, tuple[Partition, ...]] = {}
     if given is None:
-        return _table_of(possible)
-    by_size = {
-        size: tuple(one for one in partitions if one.minors in possible)
-        for size, partitions in given.table.by_size.items()
-    }
+        for minors, one in joined.items():
+            by_size[len(minors)] = (*by_size.get(len(minors), ()), one)
+        return with_scores(PartitionTable(by_size)) if by_size else PartitionTable({})
+    for size, partitions in given.table.by_size.items():
+        by_size[size] = tuple(
+            replace(one, bandwidth=one.bandwidth or joined[one.minors].bandwidth)
+            for one in partitions
+            if one.minors in joined
+        )
     if not given.table.by_size.get(1):
-        by_size[1] = tuple(Partition(minors=one) for one in sorted(possible) if len(one) == 1)
+        by_size[1] = tuple(one for minors, one in joined.items() if len(minors) == 1)
     return replace(given.table, by_size=by_size)
 
 
-def _table_of(groups: Iterable[tuple[int, ...]]) -> PartitionTable:
-    by_size: dict[int, tuple[Partition, ...]] = {}
-    for minors in sorted(groups):
-        size = len(minors)
-        link = _LINK if size > 1 else None
-        by_size[size] = (*by_size.get(size, ()), Partition(minors=minors, link=link))
-    return with_scores(PartitionTable(by_size)) if by_size else PartitionTable({})
+def _partition(minors: tuple[int, ...], bandwidth: int | None) -> Partition:
+    if len(minors) == 1:  # the links of a GPU that is alone join it to nothing
+        return Partition(minors=minors)
+    return Partition(minors=minors, link=_LINK, bandwidth=Quantity.of(bandwidth) if bandwidth else None)
 
 
 def _not_alone(entries: Iterable[GpuEntry]) -> Iterator[Withheld]:

@@ -6,6 +6,7 @@ Every distribution of the first type over PCIe scopes is ranked together with th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from scheduler_core.base.effort import Effort
 from scheduler_core.base.quick_dataclass import dataclass
@@ -15,7 +16,7 @@ from scheduler_core.frontends.joint.demand import JointDemand, Partitioned, Want
 from scheduler_core.frontends.joint.distributions import distributions, scopes_with_devices
 from scheduler_core.frontends.joint.nearest_cards import nearest_cards
 from scheduler_core.frontends.joint.node_device import NodeDevice
-from scheduler_core.frontends.partitions.choice import candidates
+from scheduler_core.frontends.partitions.choice import candidates, why_too_slow
 from scheduler_core.model.result import Cause
 from scheduler_core.state.places import Place, Trial
 
@@ -200,10 +201,11 @@ def refusal(demand: JointDemand) -> JointRefusal:
             sizes = ", ".join(map(str, sorted(filled))) or "none"
             detail = f"the table of partitions has no partition of {first.count}; it has {sizes}"
             return JointRefusal(first.kind, Cause.NO_MATCHING_DEVICE, detail)
-        if not any(map(list, _partition_answers(_alone(demand), first, by))):
-            return JointRefusal(
-                first.kind, Cause.INSUFFICIENT, f"no suitable partition of {first.count} is free"
-            )
+        too_slow = why_too_slow(by.table, first.count, by.spec)
+        if too_slow is not None:
+            return JointRefusal(first.kind, Cause.NO_MATCHING_DEVICE, too_slow)
+        if not _has_partition(demand, first, by):
+            return JointRefusal(first.kind, Cause.INSUFFICIENT, _why_none_is_free(demand, first, by))
     if demand.is_same_pcie and demand.together:
         wanted = (first, *demand.together)
         detail = f"no choice has {' and '.join(one.kind for one in wanted)} below the same {_scopes(wanted)}"
@@ -225,5 +227,23 @@ def _scopes(wanted: Sequence[Wanted]) -> str:
     return "PCIe root complexes, which count where some device is not below a switch"
 
 
-def _alone(demand: JointDemand) -> JointDemand:
-    return JointDemand(first=demand.first, partitioned=demand.partitioned)
+def _has_partition(demand: JointDemand, first: Wanted, by: Partitioned) -> bool:
+    """Whether some partition can be had, without the types that must be close to it."""
+    alone = JointDemand(first=demand.first, partitioned=by)
+    return any(map(list, _partition_answers(alone, first, by)))
+
+
+def _why_none_is_free(demand: JointDemand, first: Wanted, by: Partitioned) -> str:
+    """Return why no partition is free, by trying which demand of the pod keeps it from a free one."""
+    size, spec = first.count, by.spec
+    if spec.is_restricted and _has_partition(
+        demand, first, replace(by, spec=replace(spec, is_restricted=False))
+    ):
+        why = "allocatePolicy Restricted demands the highest score, and only partitions with a lower one are"
+        return f"no suitable partition of {size} is free: {why}"
+    if spec.bandwidth is not None and _has_partition(
+        demand, first, replace(by, spec=replace(spec, bandwidth=None))
+    ):
+        why = f"a ringBusBandwidth of {spec.bandwidth} is demanded, and those that are free have less"
+        return f"no suitable partition of {size} is free: {why} or state none"
+    return f"no suitable partition of {size} is free"

@@ -52,11 +52,10 @@ class Wanted:
 class Linked:
     """Groups of GPUs that a node offers, each as one device.
 
-    Shape: ``table`` lists the groups, and the GPUs that are offered alone; ``free`` has the members of each
-           free group by their minors. The first member takes the group's device, the others nothing.
+    Shape: ``free`` has the members of each free group by their minors. The first member takes the group's
+           device, the others nothing.
     """
 
-    table: PartitionTable
     free: Mapping[tuple[int, ...], tuple[NodeDevice, ...]]
 
     @property

@@ -30,7 +30,7 @@ def candidates(
     """
     groups = score_groups(table, size)
     for group in groups[:1] if spec.is_restricted else groups:
-        fitting = [one for one in group if set(one.minors) <= set(usable) and _is_fast(one, spec)]
+        fitting = [one for one in group if set(one.minors) <= set(usable) and is_fast(one, spec)]
         yield [(value_left(table, size, set(free) - set(one.minors)), one) for one in fitting]
 
 
@@ -45,8 +45,32 @@ def value_left(table: PartitionTable, size: int, free: Collection[int]) -> int:
     )
 
 
-def _is_fast(partition: Partition, spec: PartitionSpec) -> bool:
-    """Whether the links are fast enough. Links of unknown speed are not."""
+def is_fast(partition: Partition, spec: PartitionSpec) -> bool:
+    """Whether the links are as fast as a pod demands.
+
+    No ring runs through one GPU, so a single GPU without a figure has no slow link and serves; Koordinator
+    refuses it, and with it the pod that the proposal prints. Several GPUs without a figure never serve: their
+    links may be slower. A figure that is stated counts, for one GPU too.
+    """
     if spec.bandwidth is None:
         return True
-    return partition.bandwidth is not None and partition.bandwidth >= spec.bandwidth
+    if partition.bandwidth is None:
+        return len(partition.minors) == 1
+    return partition.bandwidth >= spec.bandwidth
+
+
+def why_too_slow(table: PartitionTable, size: int, spec: PartitionSpec) -> str | None:
+    """Return why no partition of one size serves even on an empty node, None if one does.
+
+    Shape: the table has partitions of this size.
+    """
+    groups = score_groups(table, size)
+    allowed = groups[0] if spec.is_restricted else [one for group in groups for one in group]
+    if spec.bandwidth is None or any(is_fast(one, spec) for one in allowed):
+        return None
+    which = f"the {len(allowed)} partitions of {size}" if len(allowed) > 1 else f"the partition of {size}"
+    if spec.is_restricted and len(groups) > 1:
+        which += f" with the highest score, {groups[0][0].score}, which Restricted demands,"
+    stated = [one.bandwidth for one in allowed if one.bandwidth is not None]
+    has = f"has a ringBusBandwidth above {max(stated)}" if stated else "states a ringBusBandwidth"
+    return f"none of {which} {has}; {spec.bandwidth} is demanded"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from scheduler_core.base.errors import InvalidInput
 from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.fields import Fields, subject_of
 from scheduler_core.frontends.annotations.errors import InvalidNode
@@ -21,15 +22,21 @@ from scheduler_core.frontends.partitions.table import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeTable:
-    """A node's table of partitions and its policy. Shape: ``table`` is None where the node has none."""
+    """A node's table of partitions and its policy.
+
+    Shape: ``table`` is None if the node has none; ``problem`` says why table or policy cannot be read. The
+           node's GPUs are withheld then from pods that ask by amounts, whatever its label says: a table that
+           cannot be read never counts as none.
+    """
 
     table: PartitionTable | None = None
     is_honored: bool = False
+    problem: str = ""
 
     @property
     def is_empty(self) -> bool:
         """Whether the node has neither a table nor a policy."""
-        return self.table is None and not self.is_honored
+        return self.table is None and not self.is_honored and not self.problem
 
 
 def node_table_of(
@@ -51,6 +58,17 @@ def node_table_of(
         table=table_of(subject, text, minors, any_name=any_name) if text is not None else None,
         is_honored=policy == HONOR,
     )
+
+
+def node_table_or_problem(obj: Mapping[str, Any]) -> NodeTable:
+    """Return the same, a mistake as the table's problem. For readers to which the Node is not an input.
+
+    Entries are not compared with the node's GPUs: one that is lost costs its partitions and not the others.
+    """
+    try:
+        return node_table_of(obj)
+    except InvalidInput as error:
+        return NodeTable(problem=str(error))
 
 
 def effective_table(reported: NodeTable | None, annotated: NodeTable) -> NodeTable:

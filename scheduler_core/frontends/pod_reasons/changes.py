@@ -99,6 +99,12 @@ def dropped(ask: PodAsk, node: Node) -> Iterator[Changed]:
         kinds = " and ".join(ask.joint.types)
         told = DropHint(node=node.name, type=kinds, hint="requiredScope SamePCIe")
         yield Changed(told, replace(ask, joint=replace(ask.joint, is_same_pcie=False)))
+    if ask.spec is not None and ask.spec.is_restricted:
+        told = DropHint(node=node.name, type=GPU, hint="allocatePolicy Restricted")
+        yield Changed(told, replace(ask, spec=replace(ask.spec, is_restricted=False)))
+    if ask.spec is not None and ask.spec.bandwidth is not None:
+        told = DropHint(node=node.name, type=GPU, hint=f"ringBusBandwidth {ask.spec.bandwidth}")
+        yield Changed(told, replace(ask, spec=replace(ask.spec, bandwidth=None)))
     if ask.spec is not None:
         told = DropHint(node=node.name, type=GPU, hint="the annotation gpu-partition-spec")
         yield Changed(told, replace(ask, spec=None))

@@ -14,7 +14,7 @@ from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.frontends.partitions.table import PartitionTable
 from scheduler_core.frontends.pods.exclusive import DEVICE_TYPES, GPU_PART, LINKED, scopes_of
 from scheduler_core.frontends.pods.hints import GPU
-from scheduler_core.frontends.pods.linked_gpus import LinkedGpus, partition_of, table_of_groups
+from scheduler_core.frontends.pods.linked_gpus import LinkedGpus, group_of, published_table
 from scheduler_core.frontends.pods.offered_devices import OfferedDevice
 from scheduler_core.frontends.pods.reported import DRIVER as REPORTED
 from scheduler_core.frontends.pods.reported import LABELS
@@ -99,14 +99,15 @@ class NodeCards:
         return tuple(self._groups())
 
     @cached_property
-    def table(self) -> PartitionTable:
-        """Return the table of partitions that the groups and the single GPUs are."""
-        return table_of_groups(self.groups, [card.number for card in self.of_kind(GPU) if card.whole])
+    def table(self) -> PartitionTable | None:
+        """Return the partitions that the groups and the single GPUs are; None if they are none."""
+        alone = ((card.number, card.whole) for card in self.of_kind(GPU) if card.whole is not None)
+        return published_table(self.groups, alone)
 
     def _groups(self) -> Iterator[LinkedGpus]:
         alone = {card.number for card in self.of_kind(GPU)}
         for device in (one for one, found in self._types if found == LINKED):
-            partition = partition_of(device)
+            partition = group_of(device)
             if partition is None:
                 continue
             pcie = self._pcie(device)

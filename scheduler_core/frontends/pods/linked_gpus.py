@@ -1,13 +1,13 @@
 """GPUs that a node offers together as one device, because links join them: which groups a pod can get.
 
-Takes the groups of a node and its single GPUs as they are now; returns the node's table of partitions, and
-the members of each free group. Where links are joined on request, single GPUs have no links.
+Takes the groups of a node and its single GPUs as they are now; returns the table of partitions that they
+are, and the members of each free group. Where links are joined on request, single GPUs have no links.
 Source: docs/decisions/0066-partitions-for-annotated-pods.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from scheduler_core.base.quantity import Quantity
@@ -44,36 +44,55 @@ class LinkedGpus:
         return not self.refused and admits(self.device.place)
 
 
-def partition_of(device: OfferedDevice) -> Partition | None:
-    """Return the partition that a device is; None where its attributes do not say which GPUs it joins."""
+def group_of(device: OfferedDevice) -> Partition | None:
+    """Return the partition of several GPUs that a device is; None if it does not say which GPUs it joins."""
     text = device.own("gpuMinors")
     parts = text.split(",") if isinstance(text, str) else []
     if len(parts) < 2 or not all(one.isascii() and one.isdecimal() for one in parts):
         return None
-    link, bandwidth, score = (
-        device.own(key) for key in ("gpuLinkType", "ringBusBandwidth", "allocationScore")
-    )
-    return Partition(
-        minors=tuple(sorted(map(int, parts))),
-        link=link if isinstance(link, str) else None,
-        bandwidth=Quantity.of(bandwidth) if isinstance(bandwidth, int) else None,
-        score=score if isinstance(score, int) else 0,
-    )
+    return _partition(device, tuple(sorted(map(int, parts))))
 
 
-def table_of_groups(groups: Sequence[LinkedGpus], singles: Sequence[int]) -> PartitionTable:
-    """Return the table that a node publishes: its groups, and its single GPUs by minor."""
+def published_table(
+    groups: Sequence[LinkedGpus], singles: Iterable[tuple[int, OfferedDevice]]
+) -> PartitionTable | None:
+    """Return the table that a node publishes; None if it has neither groups nor single GPUs with a score.
+
+    Single GPUs with a score are the entries of one GPU in the table of the node's agent. If none has one,
+    that table has no such entry, or the agent is one that did not publish them: every GPU counts then.
+    Shape: ``singles`` by minor.
+    """
+    alone = list(singles)
+    scored = [(minor, one) for minor, one in alone if one.own("allocationScore") is not None]
+    if not groups and not scored:
+        return None
     by_size: dict[int, list[Partition]] = {}
-    for minor in singles:
-        by_size.setdefault(1, []).append(Partition(minors=(minor,)))
+    for minor, device in scored or alone:
+        by_size.setdefault(1, []).append(_partition(device, (minor,)))
     for group in groups:
         by_size.setdefault(len(group.partition.minors), []).append(group.partition)
     return PartitionTable({size: tuple(found) for size, found in sorted(by_size.items())})
 
 
+def _partition(device: OfferedDevice, minors: tuple[int, ...]) -> Partition:
+    link, bandwidth, score = (
+        device.own(key) for key in ("gpuLinkType", "ringBusBandwidth", "allocationScore")
+    )
+    return Partition(
+        minors=minors,
+        link=link if isinstance(link, str) else None,
+        bandwidth=_quantity(bandwidth) if isinstance(bandwidth, int) else None,
+        score=score if isinstance(score, int) else 0,
+    )
+
+
+def _quantity(amount: int) -> Quantity:
+    """Return an amount that prints as its author wrote it: 400Gi or 450G, and not all digits."""
+    return Quantity.of(amount) if amount % 2**20 else Quantity.bytes_of(amount)
+
+
 def linked(
     groups: Sequence[LinkedGpus],
-    table: PartitionTable,
     singles: tuple[Sequence[NodeDevice], Sequence[NodeDevice]],
     hint: Hint,
 ) -> Linked:
@@ -89,7 +108,7 @@ def linked(
             members = tuple(_members(group, usable, hint))
             if all(one.is_free for one in members):
                 free[group.partition.minors] = _taking(group, members)
-    return Linked(table, free)
+    return Linked(free)
 
 
 def _members(group: LinkedGpus, usable: Mapping[int, NodeDevice], hint: Hint) -> Iterator[NodeDevice]:

@@ -9,6 +9,7 @@ from typing import Final
 
 from scheduler_core.frontends.joint.demand import Linked
 from scheduler_core.frontends.joint.node_device import NodeDevice
+from scheduler_core.frontends.partitions.table import PartitionTable
 from scheduler_core.frontends.pods.amounts import Amounts, Ask
 from scheduler_core.frontends.pods.cards import Card, NodeCards
 from scheduler_core.frontends.pods.hints import GPU, Exclusive, Hint
@@ -58,7 +59,12 @@ class NodeDevices:
         Shape: ``singles`` as ``of_kind`` returns them for GPUs.
         """
         groups = self._cards.groups
-        return linked(groups, self._cards.table, singles, hint) if groups else None
+        return linked(groups, singles, hint) if groups else None
+
+    @property
+    def table(self) -> PartitionTable | None:
+        """Return the table of partitions that the node publishes, None if it publishes none."""
+        return self._cards.table
 
     def of_kind(self, kind: str, ask: Ask, hint: Hint) -> Sorted:
         """Return the devices of a type that match the hint's selector, and the others."""

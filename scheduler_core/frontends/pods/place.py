@@ -21,7 +21,7 @@ from scheduler_core.frontends.pods.placed_pod import PlacedPod, pod_uid
 from scheduler_core.frontends.pods.pod_request import PodAsk
 from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, ClaimRef
 from scheduler_core.model.nodes import Node
-from scheduler_core.model.result import Undecided
+from scheduler_core.model.result import Cause, Undecided
 from scheduler_core.state.places import Trial
 
 _DEPTHS: Final = {
@@ -38,6 +38,10 @@ PodResult = PlacedPod | JointRefusal | Undecided
 
 def placed(ask: PodAsk, node: Node, offered: NodeDevices, table: NodeTable) -> PodResult:
     """Return the best devices of a pod among those of a node, or why there are none."""
+    if table.problem and GPU in ask.asks:
+        # Without the table nobody knows which GPUs may be allocated together, nor whether it is binding:
+        # a node that forbids some sets of GPUs would offer them all.
+        return JointRefusal(GPU, Cause.NO_MATCHING_DEVICE, f"the GPUs are withheld: {table.problem}")
     try:
         found = choose(_demand(ask, offered, table), Trial(ask.subject), Effort(most=DECISION))
     except EffortExceeded as exceeded:
@@ -115,12 +119,12 @@ def _wanted(kind: str, ask: PodAsk, offered: NodeDevices) -> Wanted:
 def _partitioned(ask: PodAsk, node: NodeTable, gpus: Wanted, offered: NodeDevices) -> Partitioned | None:
     """Return the demand for partitions. Parts of GPUs never come from the table.
 
-    A table that somebody wrote counts before the one that the node's groups are.
+    The table of the Node counts before the one that the node's devices are.
     """
     if ask.asks[GPU].is_shared:
         return None
     linked = offered.linked((gpus.devices, gpus.others), ask.hint(GPU))
-    table = node.table if node.table is not None or linked is None else linked.table
+    table = node.table if node.table is not None else offered.table
     is_binding = node.is_honored or ask.spec is not None
     if table is None and not is_binding:
         return None

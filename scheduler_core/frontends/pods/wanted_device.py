@@ -14,7 +14,7 @@ from scheduler_core.frontends.pods.offered_devices import OfferedDevice
 from scheduler_core.model.device import QualifiedName
 from scheduler_core.model.sentences import obstacle_text
 from scheduler_core.model.taints import intolerable
-from scheduler_core.state.places import LedgerPlace, Place, admits, is_in_use
+from scheduler_core.state.places import LedgerPlace, admits, is_in_use
 
 
 class WantedDevice:
@@ -99,7 +99,7 @@ class WantedDevice:
             return "it is offered in shares only"
         if lead.is_shareable:
             if self.kind == GPU and not self._ask.is_shared and is_in_use(lead.place):
-                return f"it is used in part by {_users(lead.place)}"
+                return _use(lead)
             share = self._share(lead)
             if not isinstance(share, str) and hint.vf_selector is not None:
                 vf = self._free_vf(card)
@@ -191,8 +191,15 @@ def _obstacle(device: OfferedDevice, share: Share | None = None, of: str = "it")
     return f"{of} is in use"
 
 
-def _users(place: Place) -> str:
-    return place.ledger.taken[place.name] if isinstance(place, LedgerPlace) else "others"
+def _use(device: OfferedDevice) -> str:
+    """Return who uses a device of which pods have shares, and whether all of it."""
+    place = device.place
+    if not isinstance(place, LedgerPlace):
+        return "it is in use"
+    ledger, users = place.ledger, place.ledger.taken[place.name]
+    if any(ledger.unconsumed(place.name, capacity) for capacity in device.capacity):
+        return f"it is used in part by {users}"
+    return f"all of it is used by {users}"
 
 
 def total_of(device: OfferedDevice) -> dict[str, int]:

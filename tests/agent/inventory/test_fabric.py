@@ -23,6 +23,7 @@ from agent.inventory.partitions import shipped_table
 from agent.inventory.published import GpuPartition, WholeGpu, gpus_of
 from agent.inventory.withheld import Cause, Reason
 from scheduler_core.frontends.partitions.table import table_of
+from scheduler_core.model.device import QualifiedName
 
 PROBLEM = Reason(Cause.FABRIC_MANAGER, "list the partitions failed: it sleeps", "the operator wakes it")
 
@@ -98,6 +99,18 @@ def test_its_table_is_honored_so_a_gpu_without_a_partition_of_its_own_is_not_off
         ("gpu-2", "gpu"),
     ]
     assert "gpu-0: the fabric manager has no partition of this GPU alone; the user asks" in told(devices)[0]
+
+
+def test_bandwidths_of_the_fabric_manager_are_published_for_groups_and_not_for_single_gpus() -> None:
+    pair = replace(group(1, 1, 2), bandwidth=450 * 10**9)
+    alone = tuple(replace(one, bandwidth=450 * 10**9) for one in ALONE)
+    found = {
+        str(one.name): one.attributes.get(QualifiedName("tangram.dev/ringBusBandwidth"))
+        for one in describe(node(pair, group(2, 3, 4), *alone)).pool.devices
+    }
+
+    assert found["gpus-2-3"] == 450 * 10**9
+    assert (found["gpus-0-1"], found["gpu-2"]) == (None, None)
 
 
 def test_partitions_exclude_each_other_as_those_of_a_table_do() -> None:

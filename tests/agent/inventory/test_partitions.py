@@ -59,6 +59,17 @@ def test_a_partition_is_one_device_that_draws_its_gpus_whole(hopper):
     assert [gpu.minor for gpu in devices.by_name["gpus-0-1"].gpus] == [0, 1]
 
 
+def test_a_single_gpu_of_the_table_has_its_score_and_its_bandwidth_and_its_parts_have_neither(hopper):
+    entries = [{"minors": [0], "allocationScore": 3, "ringBusBandwidth": "400Gi"}, {"minors": [1]}]
+    devices = describe(hopper(table_of("table", {"1": entries}))).pool.devices
+    keys = ("tangram.dev/allocationScore", "tangram.dev/ringBusBandwidth")
+    found = {str(one.name): tuple(one.attributes.get(key) for key in keys) for one in devices}
+
+    assert found.pop("gpu-0") == (3, 400 * 2**30)
+    assert found.pop("gpu-1") == (0, None)
+    assert set(found.values()) == {(None, None)}
+
+
 @pytest.mark.parametrize("form", ["composite", "v1"])
 def test_gpus_their_parts_and_partitions_exclude_each_other_by_counting_alone(hopper, form):
     devices = describe(hopper())

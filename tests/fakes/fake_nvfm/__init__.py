@@ -116,6 +116,8 @@ class FakeLibrary:
                 gpu.physicalId = known.physical_id
                 uuid, address = self.identities.get(known.physical_id, ("", "00000000:00:00.0"))
                 gpu.uuid, gpu.pciBusId = uuid.encode(), address.encode()
+                gpu.numNvLinksAvailable = gpu.maxNumNvLinks = 18
+                gpu.nvlinkLineRateMBps = (partition.bandwidth or 0) // 18 // 10**6
 
     def _answer(self, handle: c_void_p, deed: Callable[[], None], more: Any = None) -> int:
         if handle.value != HANDLE or not self.is_open:

@@ -297,3 +297,43 @@ def test_no_gpu_is_given_twice_and_a_partition_is_always_one_group(history, is_h
         ]
         assert len(taken) == len(set(taken))
         assert node.placer.free_gpus(NODE) == (8 - len(taken), 8)
+
+
+SINGLES = json.dumps(
+    {
+        "1": [
+            {"minors": [one], "ringBusBandwidth": f"{(one + 1) * 100}Gi", "allocationScore": one % 2}
+            for one in range(8)
+            if one != 7
+        ]
+    }
+)
+
+
+@pytest.mark.parametrize("is_honored", [True, False])
+def test_scores_and_bandwidths_of_single_gpus_are_the_nodes_table(is_honored):
+    """The table has no group, and GPU 7 is not in it: a pod with a spec never gets that one."""
+    node = Linked(table=SINGLES, is_honored=is_honored)
+
+    best = node.place(1, {"gpu-partition-spec": '{"allocatePolicy": "Restricted"}'})
+    fast = node.place(1, {"gpu-partition-spec": '{"ringBusBandwidth": "700Gi"}'})
+    none = node.place(1, {"gpu-partition-spec": '{"ringBusBandwidth": "701Gi"}'})
+    pair = node.place(2, SPEC)
+
+    assert (numbers(best), numbers(fast)) == ([1], [6])
+    assert "none of the 7 partitions of 1 has a ringBusBandwidth above 700Gi; 701Gi is" in none.detail
+    assert pair.detail == "the table of partitions has no partition of 2; it has 1"
+
+
+@pytest.mark.parametrize(("board", "ok"), [("hgx-h100", "450G"), ("hgx-h20", "450G"), ("hgx-h800", "200G")])
+@pytest.mark.parametrize("count", [1, 2, 4, 8])
+def test_every_size_of_a_shipped_table_serves_pods_that_name_the_bandwidth_of_its_links(board, ok, count):
+    spec = {"allocatePolicy": "Restricted", "ringBusBandwidth": ok}
+    node = Linked(table=json.dumps(shipped(board)))
+
+    assert len(numbers(node.place(count, {"gpu-partition-spec": json.dumps(spec)}))) == count
+
+
+def shipped(board):
+    path = Path(__file__).parents[3] / f"agent/inventory/tables/{board}.json"
+    return json.loads(path.read_text())["partitions"]

@@ -78,6 +78,55 @@ def test_a_partition_of_unknown_bandwidth_never_serves_a_pod_that_names_one(mach
     assert isinstance(node.place(gpus(2), spec={"ringBusBandwidth": "401Gi"}), JointRefusal)
 
 
+def test_one_gpu_without_a_figure_serves_any_bandwidth_for_it_has_no_ring(machine):
+    table = {"1": [*rows([0], ringBusBandwidth="100Gi", allocationScore=2), *rows([1])], "2": rows([0, 1])}
+    node = machine("0:0 1:0", table=table, policy="Honor")
+
+    assert node.place(gpus(1), spec={"ringBusBandwidth": "200Gi"}) == {"gpu": [1]}
+    assert node.place(gpus(1), spec={"ringBusBandwidth": "100Gi"}) == {"gpu": [0]}
+    assert isinstance(node.place(gpus(2), spec={"ringBusBandwidth": "1"}), JointRefusal)
+
+
+@pytest.mark.parametrize(
+    ("figures", "spec", "used", "parts"),
+    [
+        ([{}, {}], {"ringBusBandwidth": "200Gi"}, (), ["none of the 2 partitions of 2 states a", "200Gi"]),
+        (
+            [{"ringBusBandwidth": "100Gi"}, {}],
+            {"ringBusBandwidth": "200Gi"},
+            (),
+            ["none of the 2 partitions of 2 has a ringBusBandwidth above 100Gi", "200Gi is demanded"],
+        ),
+        (
+            [{"ringBusBandwidth": "100Gi", "allocationScore": 7}, {"ringBusBandwidth": "400Gi"}],
+            {"ringBusBandwidth": "200Gi", "allocatePolicy": "Restricted"},
+            (),
+            ["none of the partition of 2 with the highest score, 7, which Restricted demands", "above 100Gi"],
+        ),
+        (
+            [{"ringBusBandwidth": "400Gi"}, {"ringBusBandwidth": "100Gi"}],
+            {"ringBusBandwidth": "200Gi"},
+            (0,),
+            ["no suitable partition of 2 is free", "ringBusBandwidth of 200Gi", "have less"],
+        ),
+        (
+            [{"allocationScore": 7}, {"allocationScore": 1}],
+            {"allocatePolicy": "Restricted"},
+            (0,),
+            ["no suitable partition of 2 is free", "Restricted", "only partitions with a lower one are"],
+        ),
+    ],
+)
+def test_a_refusal_names_the_bandwidth_or_the_score_that_is_in_the_way(machine, figures, spec, used, parts):
+    table = {"2": [*rows([0, 1], **figures[0]), *rows([2, 3], **figures[1])]}
+    node = machine("0:0 1:0 2:0 3:0", table=table, policy="Honor").use("gpu", *used)
+
+    refused = node.place(gpus(2), spec=spec)
+
+    assert isinstance(refused, JointRefusal)
+    assert all(part in refused.detail for part in parts), refused.detail
+
+
 def test_a_partition_goes_where_its_nics_are_when_nothing_else_decides(machine):
     joint = {"deviceTypes": ["gpu", "rdma"], "requiredScope": "SamePCIe"}
     node = machine(EIGHT, "6:1 7:1", table=HOPPER, policy="Honor")

@@ -134,8 +134,15 @@ def _connect(attempted: str, library: Any, settings: FabricSettings, handle: c_v
 
 
 def _partition(found: Partition) -> FabricPartition:
-    gpus = tuple(_gpu(one) for one in found.gpuInfo[: found.numGpus])
-    return FabricPartition(int(found.partitionId), gpus, bool(found.isActive))
+    members = found.gpuInfo[: found.numGpus]
+    # The rate of a link is that of one direction: HGX B200 lists 18 links of 50000 for its 900 GB/s.
+    slowest = min((one.numNvLinksAvailable * one.nvlinkLineRateMBps for one in members), default=0)
+    return FabricPartition(
+        id=int(found.partitionId),
+        gpus=tuple(map(_gpu, members)),
+        is_active=bool(found.isActive),
+        bandwidth=slowest * 10**6 or None,
+    )
 
 
 def _gpu(found: PartitionGpu) -> FabricGpu:

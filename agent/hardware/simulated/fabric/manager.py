@@ -34,7 +34,12 @@ class SimulatedFabric:
             state = self.calls.store.read()
             self._need_answer(attempted, state)
             return tuple(
-                FabricPartition(one.id, tuple(map(FabricGpu, one.modules)), one.id in state.fabric.active)
+                FabricPartition(
+                    id=one.id,
+                    gpus=tuple(map(FabricGpu, one.modules)),
+                    is_active=one.id in state.fabric.active,
+                    bandwidth=one.links_mb_s * 10**6 or None,
+                )
                 for one in rules.supported(node, state.fabric)
             )
 
