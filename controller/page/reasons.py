@@ -14,7 +14,7 @@ from controller.decide.reasons import NodesAlike
 from controller.model.pods import PodRef
 from controller.state.cluster_seen import ClusterSeen
 from scheduler_core.advice.advise import advise
-from scheduler_core.advice.refused_nodes import RefusedAlike, refused_nodes
+from scheduler_core.advice.refused_nodes import RefusedAlike, closest_first, refused_nodes
 from scheduler_core.advice.sentences import remedy_text
 from scheduler_core.base.errors import CoreError
 from scheduler_core.engine.engine import Engine
@@ -77,8 +77,7 @@ class Reasons:
         if not groups or self._advised >= _ADVISED:
             return []
         self._advised += 1
-        closest = sorted(nodes, key=lambda one: one.name != groups[0].nodes[0])
-        remedies = advise(claims, self._engine, closest[:_TRIED])
+        remedies = advise(claims, self._engine, closest_first(nodes, groups)[:_TRIED])
         return [f"to make it fit: {remedy_text(one)}" for one in remedies]
 
 

@@ -11,7 +11,17 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from scheduler_core.advice.pairs import pairs
-from scheduler_core.advice.remedies import Change, Remedy, Reword, SingleChange, UseNode
+from scheduler_core.advice.remedies import (
+    AskForLess,
+    Change,
+    DropConstraint,
+    MatchWiderPlace,
+    Remedy,
+    Reword,
+    SingleChange,
+    TakeFewer,
+    UseNode,
+)
 from scheduler_core.advice.single_changes import dropped, ended, fewer, less, reworded_on, widened
 from scheduler_core.advice.trials import Trials
 from scheduler_core.engine.engine import Engine
@@ -20,6 +30,7 @@ from scheduler_core.model.nodes import Node
 
 _NODES: Final = 4  # nodes on which changes of the claims are tried
 _OTHERS: Final = 64
+_Smaller = TakeFewer | AskForLess | MatchWiderPlace | DropConstraint
 
 
 def advise(
@@ -43,17 +54,32 @@ def single_changes(
     found += ended(claims, engine, nodes, Trials(engine))
     found += [one for one in reworded if one.change is Change.OTHER_VALUE]
     trials = Trials(engine)
+    smaller: list[_Smaller] = []
     for node in nodes[:_NODES]:
-        smaller: list[SingleChange] = [
-            *fewer(claims, node, trials),
-            *less(claims, engine, node, trials.fits),
-            *widened(claims, node, trials.fits),
-            *dropped(claims, node, trials.fits),
-        ]
-        if smaller:
-            found += smaller
-            break
-    return tuple(found)
+        smaller += fewer(claims, node, trials)
+        smaller += less(claims, engine, node, trials.fits)
+        smaller += widened(claims, node, trials.fits)
+        smaller += dropped(claims, node, trials.fits)
+    return (*found, *_nearest(smaller))
+
+
+def _nearest(changes: Sequence[_Smaller]) -> Iterator[_Smaller]:
+    """Yield of one change on several nodes that which comes nearest to what was asked, else the first."""
+    best: dict[tuple[object, ...], tuple[int, _Smaller]] = {}
+    for change in changes:
+        key: tuple[object, ...]
+        match change:
+            case TakeFewer(claim=claim, request=request, count=size):
+                key = (claim, request)
+            case AskForLess(claim=claim, request=request, capacity=capacity, amount=amount):
+                key, size = (claim, request, capacity), amount.nano
+            case MatchWiderPlace(old=old):
+                key, size = (old,), 0
+            case DropConstraint(claim=claim, place=place):
+                key, size = (claim, place), 0
+        if key not in best or size > best[key][0]:
+            best[key] = (size, change)
+    yield from (change for _, change in best.values())
 
 
 def _other_node(claims: Sequence[Claim], engine: Engine, elsewhere: Sequence[Node]) -> Iterator[UseNode]:

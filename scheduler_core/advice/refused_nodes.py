@@ -47,7 +47,7 @@ def refused_nodes(claims: Sequence[Claim], engine: Engine, nodes: Sequence[Node]
         if isinstance(answer, Unallocatable):
             names = found.setdefault(decisive_text(answer), ([], answer))[0]
             names += [node.name for node in group]
-    ordered = sorted(found.items(), key=lambda item: -_closeness(item[1][1]))
+    ordered = sorted(found.items(), key=lambda item: _closeness(item[1][1]), reverse=True)
     explained = [
         RefusedAlike(nodes=tuple(names), why=why, refusal=refusal) for why, (names, refusal) in ordered
     ]
@@ -56,8 +56,18 @@ def refused_nodes(claims: Sequence[Claim], engine: Engine, nodes: Sequence[Node]
     return (*explained, *([RefusedAlike(nodes=rest, why=why, refusal=None)] if rest else []))
 
 
-def _closeness(refusal: Unallocatable) -> int:
-    """Return how far the requests come on a node: the stages that leave enough devices."""
-    return sum(
-        len(funnel.stages) + 1 if funnel.decisive is None else funnel.decisive for funnel in refusal.funnels
-    )
+def closest_first(nodes: Sequence[Node], groups: Sequence[RefusedAlike]) -> list[Node]:
+    """Return the nodes, first one of each group: changes are tried on few nodes only."""
+    first = {group.nodes[0]: place for place, group in enumerate(groups)}
+    return sorted(nodes, key=lambda node: first.get(node.name, len(first)))
+
+
+def _closeness(refusal: Unallocatable) -> tuple[int, float]:
+    """Return how far requests come on a node: stages that leave enough, then what the next leaves."""
+    stages, share = 0, 0.0
+    for funnel in refusal.funnels:
+        decisive = funnel.decisive
+        stages += len(funnel.stages) + 1 if decisive is None else decisive
+        if decisive is not None:
+            share += funnel.stages[decisive].left / (funnel.needed or 1)
+    return stages, share

@@ -119,7 +119,7 @@ def _wordings(values: ValuesPresent, term: _Term) -> Iterator[tuple[Change, str,
     wanted = values.wanted[0]
     if values.nearest is not None:
         yield Change.CORRECTION, wanted, values.nearest
-    if len(values.wanted) > 1:  # the others are alternatives to it
+    if len(values.wanted) > 1 and set(values.wanted) & values.found.keys():  # an alternative is there
         return
     sizes = _sizes(values.name, term.others)
     others = [one for one in reversed(list(values.found)) if one not in (wanted, values.nearest)]

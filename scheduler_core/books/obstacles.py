@@ -99,10 +99,38 @@ def _missing(usage: Usage, place: Place, needed: Quantity) -> Missing:
 def _incompatible(usage: Usage, device: Device) -> NoCommonGroup | ExpressionRefuses | None:
     source = usage.group_conflict(usage.activated_by(device.name))
     if source is not None:
-        users = (one for one in usage.in_use() if _draws_from(usage, one, source))
-        return NoCommonGroup(source, _held(usage, users))
+        return NoCommonGroup(source, _held(usage, _of_other_groups(usage, device, source)))
     other = usage.refused_by_expression(device)
     return None if other is None else ExpressionRefuses(_held(usage, [other]))
+
+
+def _of_other_groups(usage: Usage, device: Device, source: SourceName) -> list[DeviceName]:
+    """Return the devices in use that are in the way: each by itself, or else only all together."""
+    mine = _groups(usage, device.name, source)
+    users = [one for one in usage.in_use() if _draws_from(usage, one, source)]
+    theirs = {one: _groups(usage, one, source) for one in users}
+    is_mixed_allowed = usage.meaning == "kep-4815"
+    opponents = [
+        one
+        for one, groups in theirs.items()
+        if (
+            not mine & groups
+            if mine is not None and groups is not None
+            else not is_mixed_allowed and mine != groups
+        )
+    ]
+    return opponents or [one for one, groups in theirs.items() if groups is not None]
+
+
+def _groups(usage: Usage, name: DeviceName, source: SourceName) -> frozenset[str] | None:
+    """Return the groups with which a device, or what it is cut from, uses a source; None without any."""
+    declared = [
+        draw.groups
+        for member in (name, *usage.ancestors(name))
+        for draw in usage.devices[member].draws
+        if draw.source == source and draw.groups
+    ]
+    return frozenset.intersection(*declared) if declared else None
 
 
 def _consumed(usage: Usage, device: Device, share: Share | None) -> SharesConsumed | None:

@@ -46,6 +46,7 @@ class Usage:
         self.holders: dict[DeviceName, str] = {}
         self.shares: dict[DeviceName, list[str]] = {}
         self._consumed: dict[tuple[DeviceName, QualifiedName], int] = {}
+        self.meaning = features.groups
         self._groups = GroupCounts(features.groups)
         self._has_groups = any(draw.groups for device in pool.devices for draw in device.draws)
         self._has_expressions = any(device.only_with is not None for device in pool.devices)
@@ -55,6 +56,7 @@ class Usage:
         """Return an independent copy; what follows from the pool alone is shared."""
         twin = object.__new__(Usage)
         twin.pool, twin.devices, twin._ancestors = self.pool, self.devices, self._ancestors
+        twin.meaning = self.meaning
         twin._has_groups, twin._has_expressions = self._has_groups, self._has_expressions
         twin.left = self.left.copy()
         twin.users, twin.holders = self.users.copy(), self.holders.copy()

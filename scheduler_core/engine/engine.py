@@ -7,12 +7,13 @@ may use an engine at a time. An engine does not wait, does not log and reads no 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence, Set
+from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from functools import cache
+from typing import Final
 
-from scheduler_core.base.effort import DECISION, Effort
+from scheduler_core.base.effort import DECISION, Effort, EffortExceeded
 from scheduler_core.base.errors import SelectorError
-from scheduler_core.engine.claims.claim_signature import without_constraints
 from scheduler_core.engine.claims.selector_cache import SelectorCache
 from scheduler_core.engine.compiled_claims import CompiledClaims
 from scheduler_core.engine.decider import AnsweredBy, Decider
@@ -32,9 +33,13 @@ from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation, Answer, FeasibleNodes, Unallocatable, Undecided
 from scheduler_core.search.candidates import located
+from scheduler_core.search.depth_first import Problem, plain_search
 from scheduler_core.search.pinned import Pins
 from scheduler_core.search.problem import problem_of
 from scheduler_core.state.cluster_state import ClusterState
+
+_SHORT_SEARCH: Final = 100
+"""Steps of a search for a reason that cost about as much as compiling the claims for tables."""
 
 
 class Engine:
@@ -217,18 +222,25 @@ class Engine:
         cluster = self.state.with_pools(seen.pools)
         problem = problem_of(claims, cluster, node, seen.offers)
 
-        def fits_without(dropped: Set[int] | None) -> bool:
-            rest = without_constraints(claims, dropped)
+        def fits_relaxed(relaxed: Problem, parts: Sequence[Claim], within: Cluster) -> bool:
+            # An error in a question about parts of the claims is not an error of the claims.
+            with suppress(EffortExceeded):
+                try:
+                    return plain_search(relaxed, _SHORT_SEARCH).run()
+                except SelectorError:
+                    return False
+            engine = self if within is cluster else Engine.of(within, FIRST_FIT)
             try:
-                return self._feasibility.fits(rest, self._compiled_claims.of_new(rest), node) is True
+                compiled = engine._compiled_claims.of_new(parts)
+                return engine._feasibility.fits(parts, compiled, node) is True
             except SelectorError:
-                return False  # an error in a question about parts of the claims is no error of the claims
+                return False
 
         copy = cache(lambda: Engine.of(cluster, FIRST_FIT))
         findings = RefusalDetails(claims, cluster, node, lambda part: _fits(copy(), part, node))
         from scheduler_core.explain.explain import explain  # a refusal alone needs it
 
-        reasons = explain(claims, cluster, node, problem, fits_without)
+        reasons = explain(claims, cluster, node, problem, fits_relaxed)
         return Unallocatable(node=node.name, reasons=reasons, findings=findings)
 
 

@@ -64,9 +64,15 @@ def _refused(
         except EffortExceeded:
             return None
 
+    def fits_relaxed(relaxed: Problem, *_: object) -> bool:
+        try:
+            return plain_search(relaxed, most).run()
+        except (SelectorError, EffortExceeded):
+            return False
+
     return Unallocatable(
         node=node.name,
-        reasons=explain(claims, cluster, node, problem, most=most),
+        reasons=explain(claims, cluster, node, problem, fits_relaxed),
         findings=RefusalDetails(claims, cluster, node, fits),
     )
 

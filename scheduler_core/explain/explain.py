@@ -8,11 +8,11 @@ fit without groups and expressions, those are; otherwise too little is left.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
+from copy import copy
 from dataclasses import replace
 
-from scheduler_core.base.effort import EffortExceeded
-from scheduler_core.base.errors import SelectorError
 from scheduler_core.books.ledger import Ledger
+from scheduler_core.books.ledgers import ledgers_of
 from scheduler_core.explain.funnel import matching_stages
 from scheduler_core.model.claim import Claim
 from scheduler_core.model.cluster import Cluster
@@ -21,14 +21,16 @@ from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
 from scheduler_core.model.result import Cause, Reason
 from scheduler_core.model.sentences import obstacle_text, stages_text, too_many_devices
-from scheduler_core.search.candidates import Candidate, offers, rejected_offers, select, selectors_of
-from scheduler_core.search.depth_first import Problem, SearchAlternative, SearchRequest, plain_search
-from scheduler_core.search.problem import problem_of
+from scheduler_core.search.candidates import Candidate, Offer, rejected_offers, select, selectors_of
+from scheduler_core.search.depth_first import Problem, SearchAlternative, SearchRequest
 
 _SHOWN = 3  # items that a sentence names before it says "and N more"
 
-FitsWithout = Callable[[Set[int] | None], bool]
-"""Whether the claims fit without some constraints, numbered through all claims; None: without all."""
+FitsRelaxed = Callable[[Problem, Sequence[Claim], Cluster], bool]
+"""Whether a relaxed problem is known to have an answer; claims and cluster say the same in another form.
+
+A failing selector, or a search that reaches its bound, counts as no: the claims themselves did not cause it.
+"""
 
 
 def explain(
@@ -36,46 +38,41 @@ def explain(
     cluster: Cluster,
     node: Node,
     problem: Problem,
-    fits_without: FitsWithout | None = None,
-    *,
-    most: float | None = None,
+    fits: FitsRelaxed,
 ) -> tuple[Reason, ...]:
-    """Return the reasons, the decisive one first; never empty.
-
-    ``fits_without`` answers faster than the plain search, which is used without it, within
-    ``most`` steps.
-    """
-    ask = fits_without or (lambda dropped: _fits(_without_rules(problem, dropped), most))
-    reasons = _decisive(claims, cluster, node, problem, ask)
+    """Return the reasons, the decisive one first; never empty."""
+    reasons = _decisive(claims, cluster, node, problem, fits)
     return (*reasons, *_unused_pools(reasons, cluster, node))
 
 
 def _decisive(
-    claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Problem, fits_without: FitsWithout
+    claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Problem, fits: FitsRelaxed
 ) -> tuple[Reason, ...]:
+    def fits_without(dropped: Set[int] | None) -> bool:
+        return fits(_without_rules(problem, dropped), _without_constraints(claims, dropped), cluster)
+
+    def fits_alone(request: SearchRequest) -> bool:
+        claim = claims[request.claim]
+        mine = next(one for one in claim.requests if one.alternatives[0].name == request.alternatives[0].name)
+        alone = replace(problem, requests=(replace(request, claim=0),))
+        return fits(_without_rules(alone, None), (replace(claim, requests=(mine,), constraints=()),), cluster)
+
     plain = sorted(_plain(claims, cluster, node, problem), key=lambda reason: list(Cause).index(reason.cause))
     if plain:
         return tuple(plain)
     if problem.rules and fits_without(None):
         return tuple(_constraint_reasons(claims, problem, fits_without))
     if any(_restricts(pool) for pool in cluster.pools):
-        relaxed = problem_of(claims, _without_compatibility(cluster), node)
-        if _fits(relaxed):
-            return tuple(_shortages(claims, problem, problem.ledgers, Cause.INCOMPATIBLE))
-        if problem.rules and _fits(_without_rules(relaxed)):
+        relaxed = _without_compatibility(cluster)
+        ledgers = ledgers_of(relaxed.pools, cluster.allocated, cluster.features)
+        compatible = replace(problem, ledgers=ledgers)
+        if fits(compatible, claims, relaxed):
+            return tuple(_shortages(claims, problem, fits_alone, Cause.INCOMPATIBLE))
+        if problem.rules and fits(
+            _without_rules(compatible, None), _without_constraints(claims, None), relaxed
+        ):
             return tuple(_constraint_reasons(claims, problem, fits_without))
-    return tuple(_shortages(claims, problem, problem.ledgers))
-
-
-def _fits(problem: Problem, most: float | None = None) -> bool:
-    """Whether a relaxed problem is known to have an answer.
-
-    A selector error or a search that reaches its bound counts as no: the claims themselves did not cause it.
-    """
-    try:
-        return plain_search(problem, most).run()
-    except (SelectorError, EffortExceeded):
-        return False
+    return tuple(_shortages(claims, problem, fits_alone))
 
 
 def _unused_pools(reasons: Sequence[Reason], cluster: Cluster, node: Node) -> Iterator[Reason]:
@@ -118,10 +115,12 @@ def _plain(claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Probl
             detail = f"needs all matching devices, but pool {incomplete[0].id} is incomplete"
             yield Reason(claim.ref, request.alternatives[0].name, Cause.POOL_INCOMPLETE, detail)
         if not any(alternative.candidates for alternative in request.alternatives):
-            yield _no_match(request, claim, cluster, node)
+            yield _no_match(request, claim, cluster, node, problem.seen)
 
 
-def _no_match(request: SearchRequest, claim: Claim, cluster: Cluster, node: Node) -> Reason:
+def _no_match(
+    request: SearchRequest, claim: Claim, cluster: Cluster, node: Node, seen: Sequence[Offer]
+) -> Reason:
     name = request.alternatives[0].name
     for pool in cluster.pools:
         if not pool.is_seen_from(node):
@@ -138,17 +137,14 @@ def _no_match(request: SearchRequest, claim: Claim, cluster: Cluster, node: Node
         if not pool.is_complete:
             detail = f"pool {pool.id} is incomplete: slices of generation {pool.generation} are missing"
             return Reason(claim.ref, name, Cause.POOL_INCOMPLETE, detail)
-    return _invalid_match(request, claim, cluster, node) or Reason(
-        claim.ref, name, Cause.NO_MATCHING_DEVICE, _no_device(request, claim, cluster, node)
-    )
-
-
-def _no_device(request: SearchRequest, claim: Claim, cluster: Cluster, node: Node) -> str:
-    """Return which of the things that a request asks leaves no device; of the first alternative."""
-    options = (option for one in claim.requests for option in one.alternatives)
-    option = next(one for one in options if one.name == request.alternatives[0].name)
-    stages = matching_stages(option, cluster, offers(cluster.pools, node, cluster.features))
-    return f"no device of node {node.name} matches its class and selectors: {stages_text(stages)}"
+    invalid = _invalid_match(request, claim, cluster, node)
+    if invalid is not None:
+        return invalid
+    # Which of the things that the first alternative asks leaves no device?
+    option = next(option for one in claim.requests for option in one.alternatives if option.name == name)
+    stages = matching_stages(option, cluster, seen)
+    detail = f"no device of node {node.name} matches its class and selectors: {stages_text(stages)}"
+    return Reason(claim.ref, name, Cause.NO_MATCHING_DEVICE, detail)
 
 
 def _invalid_match(request: SearchRequest, claim: Claim, cluster: Cluster, node: Node) -> Reason | None:
@@ -169,23 +165,36 @@ def _invalid_match(request: SearchRequest, claim: Claim, cluster: Cluster, node:
     return None
 
 
-def _without_rules(problem: Problem, dropped: Set[int] | None = None) -> Problem:
-    """Return the problem without some of its rules, or without all."""
+def _without_rules(problem: Problem, dropped: Set[int] | None) -> Problem:
+    """Return the problem without the rules of some constraints; without any if None."""
 
     def relaxed(alternative: SearchAlternative) -> SearchAlternative:
-        return replace(
-            alternative, rules=tuple(rule for rule in alternative.rules if dropped and rule not in dropped)
-        )
+        kept = () if dropped is None else tuple(rule for rule in alternative.rules if rule not in dropped)
+        return replace(alternative, rules=kept)
 
     requests = tuple(
-        SearchRequest(request.claim, tuple(relaxed(alternative) for alternative in request.alternatives))
+        SearchRequest(request.claim, tuple(map(relaxed, request.alternatives)))
         for request in problem.requests
     )
     return replace(problem, requests=requests)
 
 
+def _without_constraints(claims: Sequence[Claim], dropped: Set[int] | None) -> tuple[Claim, ...]:
+    """Return the claims without some constraints, numbered through all claims; without any if None."""
+    number = 0
+    relaxed = []
+    for claim in claims:
+        kept = []
+        for constraint in claim.constraints:
+            if dropped is not None and number not in dropped:
+                kept.append(constraint)
+            number += 1
+        relaxed.append(replace(claim, constraints=tuple(kept)))
+    return tuple(relaxed)
+
+
 def _constraint_reasons(
-    claims: Sequence[Claim], problem: Problem, fits_without: FitsWithout
+    claims: Sequence[Claim], problem: Problem, fits_without: Callable[[Set[int] | None], bool]
 ) -> Iterator[Reason]:
     """Name each constraint without which all would fit; all constraints where there is no such one."""
     owned = [(claim, constraint) for claim in claims for constraint in claim.constraints]
@@ -195,7 +204,8 @@ def _constraint_reasons(
         for alternative in request.alternatives
         for rule in alternative.rules
     }
-    alone = [rule for rule in sorted(bound) if fits_without({rule})]
+    # Without all of them the claims fit, so a single one needs no question of its own.
+    alone = [rule for rule in sorted(bound) if fits_without({rule})] if len(bound) > 1 else ()
     for rule in alone or sorted(bound):
         claim, constraint = owned[rule]
         named = constraint.requests or tuple(request.name for request in claim.requests)
@@ -208,9 +218,11 @@ def _constraint_reasons(
 def _shortages(
     claims: Sequence[Claim],
     problem: Problem,
-    ledgers: Sequence[Ledger],
+    fits_alone: Callable[[SearchRequest], bool],
     cause: Cause = Cause.INSUFFICIENT,
 ) -> Iterator[Reason]:
+    """Say of each request why too few devices are free; else which requests do not fit, alone or together."""
+    ledgers = problem.ledgers
     known: dict[object, str | None] = {}
     reasons = []
     for request in problem.requests:
@@ -226,6 +238,13 @@ def _shortages(
     if reasons:
         yield from reasons
         return
+    for request in problem.requests:
+        # One device alone is free, so only a request for several can fail by itself.
+        if max(_needed(one) for one in request.alternatives) > 1 and not fits_alone(request):
+            first = request.alternatives[0]
+            detail = f"{_crowded(first)}{_first_clash(claims, [request], ledgers)}"
+            yield Reason(claims[request.claim].ref, first.name, cause, detail)
+            return
     names = tuple(request.alternatives[0].name for request in problem.requests)
     claim = claims[problem.requests[0].claim]
     if len(claims) > 1:
@@ -233,8 +252,48 @@ def _shortages(
         named = tuple(f"{name} of {owner}" for name, owner in zip(names, owners, strict=True))
     else:
         named = names
-    detail = f"each of {_list(named)} fits alone, but they do not fit together"
+    clash = _first_clash(claims, problem.requests, ledgers)
+    detail = f"each of {_list(named)} fits alone, but they do not fit together{clash}"
     yield Reason(claim.ref, names[0], cause, detail)
+
+
+def _needed(alternative: SearchAlternative) -> int:
+    return len(alternative.candidates) if alternative.count is None else alternative.count
+
+
+def _crowded(alternative: SearchAlternative) -> str:
+    """Say of a request for which enough devices are free one by one that they exclude each other."""
+    matching = len(alternative.candidates)
+    if alternative.count is None:
+        return f"needs all {matching} devices that match, and they do not fit together"
+    count = alternative.count
+    return f"needs {count} devices, and no {count} of the {matching} that match fit together"
+
+
+def _first_clash(
+    claims: Sequence[Claim], requests: Sequence[SearchRequest], ledgers: Sequence[Ledger]
+) -> str:
+    """Return the first device that the devices before it leave no room for, with what is too little.
+
+    Shape: begins with a semicolon; empty if devices taken in listed order do not clash.
+    """
+    now = [copy(one) for one in ledgers]
+    for request in requests:
+        alternative, taken = request.alternatives[0], 0
+        clash: Candidate | None = None
+        for candidate in alternative.candidates:
+            if taken == alternative.count or alternative.admin_access:
+                break
+            name, ledger = candidate.offer.device.name, now[candidate.offer.pool]
+            if candidate.obstacle is None and ledger.admits(name, candidate.share):
+                ledger.take(name, f"{claims[request.claim].ref} request {alternative.name}", candidate.share)
+                taken += 1
+            elif clash is None and name not in ledger.taken and _is_free(alternative, candidate, ledgers):
+                clash = candidate
+        if taken < _needed(alternative):
+            nothing_left = f"after the requests before it nothing is left for {alternative.name}"
+            return f"; {nothing_left if clash is None else _obstacle(clash, now)}"
+    return ""
 
 
 def _shortage(alternatives: Sequence[SearchAlternative], ledgers: Sequence[Ledger]) -> str | None:
@@ -243,8 +302,7 @@ def _shortage(alternatives: Sequence[SearchAlternative], ledgers: Sequence[Ledge
     for alternative in alternatives:
         blocked = [one for one in alternative.candidates if not _is_free(alternative, one, ledgers)]
         free = len(alternative.candidates) - len(blocked)
-        needed = len(alternative.candidates) if alternative.count is None else alternative.count
-        if free >= needed:
+        if free >= _needed(alternative):
             return None
         found = _found(alternative.count, len(alternative.candidates), free)
         shown = [_obstacle(one, ledgers) for one in blocked[:_SHOWN]]

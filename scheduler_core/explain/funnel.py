@@ -71,6 +71,25 @@ class _Expression:
     selectors: tuple[Selector, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What one expression leaves of the devices before it, and on how many of these it fails."""
+
+    asked: _Expression
+    before: Sequence[Offer]
+    left: Sequence[Offer]
+    fails: int
+
+
+def _steps(expressions: Sequence[_Expression], before: Sequence[Offer]) -> list[_Step]:
+    steps = []
+    for asked in expressions:
+        left, fails = _passing(before, asked.selectors)
+        steps.append(_Step(asked, before, left, fails))
+        before = left
+    return steps
+
+
 class _Matched:
     """The stages up to the devices that match; requests that ask for the same are answered once."""
 
@@ -92,19 +111,14 @@ class _Matched:
         inside = tuple(compile_selector(text) for text in chosen.selectors)
         outside = tuple(compile_selector(text) for text in option.selectors)
         whole = [one.offer for one in select((*inside, *outside), replace(option, capacity={}), self._seen)]
-        apart = _apart(option)
-        left, fails = _passing(self._seen, inside)
-        for asked in apart:
-            left, _ = _passing(left, asked.selectors)
-        if left != whole:  # taken apart, the selectors would mean something else
-            apart = _together(option)
+        in_class, class_fails = _passing(self._seen, inside)
+        steps = _steps(_apart(option), in_class)
+        if (steps[-1].left if steps else in_class) != whole:  # taken apart, the selectors mean something else
+            steps = _steps(_together(option), in_class)
         found = [Stage(kind=StageKind.KNOWN, left=len(self._seen))]
-        found += _class_stages(chosen, self._seen, least)
-        left, fails = _passing(self._seen, inside)
-        for asked in apart:
-            before = left
-            left, fails = _passing(before, asked.selectors)
-            found.append(_stage(asked, before, left, fails, least))
+        found += _class_stages(chosen, self._seen, in_class, class_fails, least)
+        found += [_stage(step.asked, step.before, step.left, step.fails, least) for step in steps]
+        left = steps[-1].left if steps else in_class
         if option.capacity:
             found.append(_capacity_stage(option, left, least))
         return tuple(found)
@@ -126,10 +140,11 @@ def _together(option: DeviceRequest) -> tuple[_Expression, ...]:
     )
 
 
-def _class_stages(chosen: DeviceClass, seen: Sequence[Offer], least: int) -> Iterator[Stage]:
+def _class_stages(
+    chosen: DeviceClass, seen: Sequence[Offer], left: Sequence[Offer], fails: int, least: int
+) -> Iterator[Stage]:
     """Yield one stage for a class; of a class that leaves nothing, one for each of its terms."""
     selectors = tuple(compile_selector(text) for text in chosen.selectors)
-    left, fails = _passing(seen, selectors)
     whole = _Expression(StageKind.CLASS, chosen.name, "", selectors)
     if left or not selectors:
         yield _stage(whole, seen, left, fails, least)
@@ -137,14 +152,11 @@ def _class_stages(chosen: DeviceClass, seen: Sequence[Offer], least: int) -> Ite
     terms = [term for text in chosen.selectors for term in terms_of(text)]
     if _passing(seen, terms)[0]:
         terms = list(selectors)
-    before: Sequence[Offer] = seen
-    for term in terms:
-        left, fails = _passing(before, (term,))
-        asked = _Expression(StageKind.CLASS, term.text, chosen.name, (term,))
-        yield _stage(asked, before, left, fails, least)
-        if not left:
+    expressions = [_Expression(StageKind.CLASS, term.text, chosen.name, (term,)) for term in terms]
+    for step in _steps(expressions, seen):
+        yield _stage(step.asked, step.before, step.left, step.fails, least)
+        if not step.left:
             return
-        before = left
 
 
 def _passing(seen: Sequence[Offer], selectors: Sequence[Selector]) -> tuple[list[Offer], int]:

@@ -19,6 +19,7 @@ from scheduler_core.rules.selectors import Selector
 
 _READS: Final = 4  # attributes of one expression that are looked at
 _ALIKE: Final = 0.5  # of difflib's measure, 1 for equal texts
+_SIZES_ALIKE: Final = 0.5  # numbers that differ by more are of another thing
 _DIGITS: Final = re.compile(r"([0-9]+)")
 _Value = AttributeValue | Quantity
 
@@ -76,12 +77,33 @@ def _nearest_name(domain: str, identifier: str, names: Mapping[str, int]) -> str
 
 
 def _nearest(wanted: str, found: Sequence[str]) -> str | None:
-    """Return the value that is most like the one asked for."""
+    """Return the value that was probably meant, of several that are alike the one whose numbers are nearest.
+
+    A value with other sizes is another thing, not a misspelling: 1g.24gb may mean 1g.23gb, never 1g.47gb.
+    """
     if wanted.isdigit():
         numbers = [one for one in found if one.isdigit()]
         return min(numbers, key=lambda one: abs(int(one) - int(wanted)), default=None)
-    close = get_close_matches(wanted, found, 1, _ALIKE)
+    alike = {one: distance for one in found if (distance := number_distance(wanted, one)) <= _SIZES_ALIKE}
+    same_form = [one for one in alike if _DIGITS.sub("0", one.lower()) == _DIGITS.sub("0", wanted.lower())]
+    if same_form:
+        return min(same_form, key=lambda one: alike[one])
+    close = get_close_matches(wanted, list(alike), 1, _ALIKE)
     return close[0] if close else None
+
+
+def number_distance(one: str, other: str) -> float:
+    """Return how far apart the numbers in two texts are: 0 for equal ones, 1 if one is twice the other.
+
+    Texts with different counts of numbers have no sizes to compare, and are at distance 0.
+    """
+    pairs = [[int(number) for number in _DIGITS.findall(text)] for text in (one, other)]
+    if len(pairs[0]) != len(pairs[1]):
+        return 0.0
+    return max(
+        (max(a, b) / max(1, min(a, b)) - 1 if a != b else 0.0 for a, b in zip(*pairs, strict=True)),
+        default=0.0,
+    )
 
 
 def _scalar(value: object) -> _Value | None:

@@ -22,7 +22,7 @@ from scheduler_core.books.ledger import Ledger
 from scheduler_core.model.device import DeviceName
 from scheduler_core.rules.constraints import Rule
 from scheduler_core.rules.scopes import Preferred, SameSets
-from scheduler_core.search.candidates import Candidate
+from scheduler_core.search.candidates import Candidate, Offer
 
 _DEEPEST: Final = 300
 """The most devices that one search may assign: it calls itself for each of them."""
@@ -69,11 +69,15 @@ class SearchRequest:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is searched: the requests in order, the rules of all claims, the ledgers of all pools."""
+    """What is searched: the requests in order, the rules of all claims, the ledgers of all pools.
+
+    Shape: ``seen`` are all devices that the node may use, whether a request matches them or not.
+    """
 
     requests: tuple[SearchRequest, ...]
     rules: tuple[Rule, ...]
     ledgers: Sequence[Ledger]
+    seen: Sequence[Offer] = ()
 
 
 @dataclass(slots=True)

@@ -66,7 +66,7 @@ def problem_of(
             for constraint in claim.constraints
         ]
     return Problem(
-        tuple(requests), tuple(rules), ledgers_of(cluster.pools, cluster.allocated, cluster.features)
+        tuple(requests), tuple(rules), ledgers_of(cluster.pools, cluster.allocated, cluster.features), seen
     )
 
 

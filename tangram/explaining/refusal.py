@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from scheduler_core.advice.advise import advise
-from scheduler_core.advice.refused_nodes import RefusedAlike, refused_nodes
+from scheduler_core.advice.refused_nodes import RefusedAlike, closest_first, refused_nodes
 from scheduler_core.advice.remedies import Remedy
 from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.engine.engine import Engine
-from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Cause, Reason, Unallocatable
 from tangram.explaining.asked import Asked
 from tangram.explaining.remedies import refused_value, remedies_value
@@ -41,13 +40,9 @@ def refusal_told(refusal: Unallocatable, asked: Asked, engine: Engine, width: in
     claims, nodes = asked.claims, asked.nodes
     groups = refused_nodes(claims, engine, nodes) if len(nodes) > 1 else ()
     closest = next((one.refusal for one in groups if one.refusal is not None), refusal)
-    remedies = advise(claims, engine, _closest_first(nodes, closest.node), asked.elsewhere)
+    remedies = advise(claims, engine, closest_first(nodes, groups), asked.elsewhere)
     explained = ExplainedRefusal(closest, groups, remedies)
     return Told(DOES_NOT_FIT, _value(explained), tuple(_pictures(explained, asked, width)))
-
-
-def _closest_first(nodes: Sequence[Node], closest: str) -> list[Node]:
-    return sorted(nodes, key=lambda node: node.name != closest)
 
 
 def _value(explained: ExplainedRefusal) -> dict[str, object]:

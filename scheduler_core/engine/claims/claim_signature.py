@@ -7,8 +7,7 @@ lists all choices that stay within the limit of devices per claim, the preferred
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import Final
@@ -206,23 +205,6 @@ def _alternatives_of(
             tolerations=option.tolerations,
             capacity=wanted.capacity,
         )
-
-
-def without_constraints(claims: Sequence[Claim], dropped: Set[int] | None) -> tuple[Claim, ...]:
-    """Return the claims without some constraints, or without any where ``dropped`` is None.
-
-    Shape: constraints are numbered through all claims.
-    """
-    number = 0
-    found = []
-    for claim in claims:
-        kept = []
-        for constraint in claim.constraints:
-            if dropped is not None and number not in dropped:
-                kept.append(constraint)
-            number += 1
-        found.append(replace(claim, constraints=tuple(kept)))
-    return tuple(found)
 
 
 def choices_of(requests: Sequence[Sequence[Alternative]], claims: int) -> Iterator[ChosenAlternatives]:

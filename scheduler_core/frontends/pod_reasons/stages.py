@@ -108,8 +108,8 @@ def _memory_present(totals: Sequence[int | None], wanted: Sequence[str]) -> Valu
     texts = [None if one is None else amount_text(MEMORY, one) for one in totals]
     found = present(MEMORY, texts, wanted)
     largest = max((one for one in totals if one is not None), default=None)
-    nearest = None if largest is None or found.nearest is None else amount_text(MEMORY, largest)
-    return replace(found, nearest=nearest)
+    is_known = bool(set(wanted) & found.found.keys())
+    return replace(found, nearest=None if largest is None or is_known else amount_text(MEMORY, largest))
 
 
 def _asked_of_each(per_device: Mapping[str, int], *, whole: bool) -> str:

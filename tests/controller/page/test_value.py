@@ -76,7 +76,8 @@ def test_pods_that_wait_have_a_reason(small):
     assert second["reason"].startswith(
         "on 2 nodes (such as dgx-1) request device of claim vision/infer-9-gpu matches no device: "
     )
-    assert "to make it fit: correct 9g.90gb to 7g.40gb in request device: fits on dgx-1" in second["details"]
+    advice = "to make it fit: ask for 7g.40gb instead of 9g.90gb in request device: fits on dgx-1"
+    assert advice in second["details"]
 
 
 def test_pods_that_ask_for_the_same_are_told_about_their_own_claims_only():

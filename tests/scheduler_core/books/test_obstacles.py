@@ -81,6 +81,40 @@ def found(pool, name, *taken, share=None):
     return ledger.obstacle(DeviceName(name), share)
 
 
+def in_groups(**groups):
+    """A pool of devices that all draw from gpu, each in its groups (none: it declares none)."""
+    bare = gpu_in_parts(**dict.fromkeys(groups, 1))
+    devices = [
+        replace(
+            one, draws=tuple(replace(draw, groups=frozenset(groups[one.name]) or None) for draw in one.draws)
+        )
+        if one.name in groups
+        else one
+        for one in bare.devices
+    ]
+    return replace(bare, devices=tuple(devices))
+
+
+@pytest.mark.parametrize(
+    ("taken", "in_the_way"),
+    [
+        ({"a": "x", "free": ""}, {"a"}),
+        ({"a": "x", "b": "xy"}, {"a"}),
+        (
+            {"a": "xy", "b": "yz", "free": ""},
+            {"a", "b"},
+        ),  # each goes with one of xz, and both together with none
+    ],
+)
+def test_only_devices_whose_groups_are_in_the_way_are_named(taken, in_the_way):
+    wanted = "xz" if len(in_the_way) > 1 else "y"
+
+    obstacle = found(in_groups(**taken, part=wanted), "part", *taken)
+
+    assert isinstance(obstacle, NoCommonGroup)
+    assert {one.device for one in obstacle.holders} == in_the_way
+
+
 @settings(deadline=None)  # the first expression loads the CEL engine
 @given(st.randoms(use_true_random=False))
 def test_the_ledger_admits_exactly_the_devices_without_an_obstacle(chance):

@@ -5,6 +5,7 @@ The oracle shares no code with the ledger: it judges a whole set of devices by t
 
 from itertools import combinations, product
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -145,6 +146,21 @@ def test_eight_equal_requests_for_seven_devices_are_refused_without_trying_every
 
     assert isinstance(answer, Unallocatable)
     assert "each of r0, r1, r2 and 5 more fits alone" in answer.reasons[0].detail
+
+
+@pytest.mark.parametrize("count", [None, 2])
+def test_a_request_for_several_devices_that_exclude_each_other_does_not_fit_alone(count):
+    parts = [device(f"p{i}", sources=["g"], attributes={"kind": "small"}, m=3) for i in range(2)]
+    cluster = Cluster(
+        pools=(pool(device("g", attributes={"kind": "gpu"}, m=4), *parts),), classes={"any": ANY}
+    )
+
+    answer = allocate([claim(request("r", selector("small"), count=count))], cluster, NODE)
+
+    assert isinstance(answer, Unallocatable)
+    (reason,) = answer.reasons
+    assert "fits alone" not in reason.detail
+    assert "fit together; p1: g has too little m left: 3 needed, 1 of 4 left" in reason.detail
 
 
 def test_a_reason_names_the_dimension_and_the_holder():

@@ -12,7 +12,6 @@ from scheduler_core.base.limits import RESULTS
 from scheduler_core.engine.claims.claim_signature import (
     content,
     signature_of,
-    without_constraints,
 )
 from scheduler_core.model.claim import (
     ClaimRef,
@@ -107,16 +106,6 @@ def test_an_alternative_names_the_filter_and_the_constraints_of_its_request(mine
         assert texts == list(option.selectors)
         mine_rules = [rule for rule in one.constraints if not rule.requests or asked.name in rule.requests]
         assert [rules[rule] for rule in alternative.rules] == mine_rules
-
-
-@given(claims(), st.sets(st.integers(0, 3)))
-def test_constraints_are_dropped_by_their_number_through_all_claims(mine, dropped):
-    every = [rule for one in mine for rule in one.constraints]
-
-    left = [rule for one in without_constraints(mine, dropped) for rule in one.constraints]
-
-    assert left == [rule for number, rule in enumerate(every) if number not in dropped]
-    assert not any(one.constraints for one in without_constraints(mine, None))
 
 
 @given(claims())
