@@ -71,7 +71,7 @@ class NicForm(Form, frozen=True, tag_field="kind", tag="nic"):
            ``link`` is ``unspecified`` if the link layer is neither Ethernet nor InfiniBand;
            ``pci_class`` of its functions, six hex digits, by default the model's;
            ``interface`` and ``rdma`` say that its driver makes such devices, if the model has them;
-           ``guids`` says that its InfiniBand VFs get GUIDs as they are made; without it they have none;
+           ``guids`` false leaves its InfiniBand VFs without GUIDs, as a driver does until they are set;
            ``software_rdma`` is the kind of an RDMA device that software makes on its interface.
     """
 
@@ -87,7 +87,7 @@ class NicForm(Form, frozen=True, tag_field="kind", tag="nic"):
     pci_class: str | None = None
     interface: bool = True
     rdma: bool = True
-    guids: bool = False
+    guids: bool = True
     software_rdma: Literal["siw", "rxe"] | None = None
 
 

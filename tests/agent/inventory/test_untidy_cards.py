@@ -131,7 +131,7 @@ def test_rxe_under_a_name_of_its_own_is_told_by_its_file(card, inventory_of):
 @pytest.mark.parametrize("model", ["connectx-6", "connectx-7"])
 @pytest.mark.parametrize("mode", [None, "vfio-pci"])
 def test_an_infiniband_vf_without_guids_is_withheld_and_it_is_said_who_acts(card, inventory_of, model, mode):
-    made = card(model=model, link="infiniband", vfs=3, total_vfs=4)
+    made = card(model=model, link="infiniband", vfs=3, total_vfs=4, guids=False)
     if mode is not None:  # of a VF that VFIO has nothing can be read
         simulated_hardware(made).nics.functions.give_to(Bdf("0000:21:00.1"), mode)
 
@@ -147,9 +147,9 @@ def test_an_infiniband_vf_without_guids_is_withheld_and_it_is_said_who_acts(card
 @pytest.mark.parametrize(
     "form",
     [
-        {"model": "connectx-7", "link": "infiniband", "guids": True},
+        {"model": "connectx-7", "link": "infiniband"},
         {"model": "connectx-7", "link": "ethernet"},
-        {"model": "connectx-3", "link": "infiniband"},
+        {"model": "connectx-3", "link": "infiniband", "guids": False},
     ],
 )
 def test_a_vf_that_has_guids_or_needs_none_is_offered(card, inventory_of, form):
@@ -160,7 +160,7 @@ def test_a_vf_that_has_guids_or_needs_none_is_offered(card, inventory_of, form):
 
 
 def test_the_port_of_a_vf_without_guids_is_no_fault_of_its_health(card):
-    made = card(model="connectx-7", link="infiniband", vfs=1, total_vfs=1)
+    made = card(model="connectx-7", link="infiniband", vfs=1, total_vfs=1, guids=False)
     reader = simulated_hardware(made).nics.reader
     (device,) = reader.rdma_devices(Bdf("0000:21:00.1"))
 
