@@ -20,8 +20,8 @@ from scheduler_core.model.nodes import Node
 from scheduler_core.model.result import Allocation, Answer, Unallocatable
 from scheduler_core.planning.trial_changes import TrialChanges
 from scheduler_core.search.answer import with_share_ids
+from tangram.allocation_answer import answered, share_ids
 from tangram.allocation_input import AllocationInput, warn_of_kube_scheduler
-from tangram.commands.allocate import answered, share_ids
 from tangram.errors import BadInput
 from tangram.face import DOES_NOT_FIT, DONE, UNDECIDED, Face
 from tangram.pictures.allocation import allocation_picture, refusal_picture

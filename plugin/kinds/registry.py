@@ -7,7 +7,7 @@ from typing import Final
 from plugin.kinds.gpus_under_mps.share import ClaimedMpsShare, MpsGpuKind
 from plugin.kinds.gpus_under_mps.whole import ClaimedGpuUnderMps, GpuUnderMpsKind
 from plugin.kinds.imex_channel import ClaimedImexChannel, ImexChannelKind
-from plugin.kinds.mig_partition.claimed import ClaimedComputeInstance, ClaimedMigPartition
+from plugin.kinds.mig_partition.claimed import ClaimedComputeInstance, ClaimedMigPartition, mig_device_of
 from plugin.kinds.mig_partition.compute_kind import ComputeInstanceKind
 from plugin.kinds.mig_partition.kind import MigPartitionKind
 from plugin.kinds.mig_partition.under_mps import ClaimedMigUnderMps, MigUnderMpsKind
@@ -22,6 +22,8 @@ from plugin.kinds.whole_gpus.gpu_partition import ClaimedGpuPartition, GpuPartit
 from plugin.kinds.whole_gpus.shared_gpu import ClaimedGpuShare, SharedGpuKind
 from plugin.kinds.whole_gpus.whole_gpu import ClaimedGpu, WholeGpuKind
 from plugin.kinds.whole_gpus.whole_gpu_in_turns import ClaimedGpuInTurns, GpuInTurnsKind
+
+__all__ = ["KINDS", "ClaimedDevice", "mig_device_of"]
 
 KINDS: Final = KindTable(
     GpuUnderMpsKind(),

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
-from itertools import count
-from typing import Any, Final
-from uuid import UUID, uuid5
+from typing import Any
 
 from scheduler_core.codec.allocations import claim_status
 from scheduler_core.engine.engine import Engine
 from scheduler_core.frontends.objects import Objects
-from scheduler_core.model.claim import Claim
 from scheduler_core.model.pool import Pool
-from scheduler_core.model.result import Allocation, Answer, Unallocatable, Undecided
+from scheduler_core.model.result import Allocation, Unallocatable, Undecided
 from scheduler_core.search.answer import with_share_ids
+from tangram.allocation_answer import answered, share_ids
 from tangram.allocation_input import (
-    AllocationInput,
     add_allocation_input,
     read_allocation_input,
     warn_of_kube_scheduler,
@@ -30,9 +27,6 @@ from tangram.preparable import driver_of, refuse_unpreparable, refuse_unreadable
 from tangram.refusals import refusal_value
 from tangram.summaries import SUMMARIES
 from tangram.undecided import show_undecided
-
-_SHARES: Final = UUID("5b9c3f0e-2d53-5a43-8a53-6d8c1f6b7c21")
-"""Makes ids of shares out of names."""
 
 
 def add(parsers: Subparsers) -> None:
@@ -85,26 +79,9 @@ def _run(options: Namespace, face: Face) -> int:
             return show_undecided(undecided, face, as_json=options.json)
 
 
-def answered(asked: AllocationInput, engine: Engine) -> Answer:
-    """Return devices for the claims, which may ask by annotations for more than the API says."""
-    if asked.may_be_marked:
-        from tangram.marked import marked_answer  # few files have an annotation or a node
-
-        found = marked_answer(asked, engine)
-        if found is not None:
-            return found
-    return engine.allocate_somewhere(asked.objects.claims, asked.nodes)
-
-
 def _answer(found: Allocation, objects: Objects, pools: Sequence[Pool]) -> dict[str, Any]:
     allocation = with_share_ids(found, pools, partial(next, share_ids(objects.claims)))
     claims = [
         {"claim": str(claim.ref), "status": claim_status(allocation, claim.ref)} for claim in objects.claims
     ]
     return {"allocated": True, "node": allocation.node, "claims": claims}
-
-
-def share_ids(claims: Iterable[Claim]) -> Iterator[str]:
-    """Yield ids of shares: the same claims get the same ones again, other claims get others."""
-    named = ", ".join(str(claim.ref) for claim in claims)
-    return (str(uuid5(_SHARES, f"{named} {number}")) for number in count())

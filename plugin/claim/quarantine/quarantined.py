@@ -8,41 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Self, TypedDict
+from typing import Final, Self
 
 from agent.hardware.ports import Gpus
-from agent.hardware.types import GpuInstance, GpuUuid, MigInstance
+from agent.hardware.types import GpuUuid
 from agent.inventory.model import NodeDevices
-from agent.inventory.published import MigComputeInstance, MigPartition
 from plugin.base.errors import RecordDamaged, RecordTooNew, RecordUnusable
 from plugin.claim.members import whole_gpus
 from plugin.claim.quarantine.evidence import Evidence
 from plugin.claim.record import Record
 from plugin.kinds.claimed import Claimed
-from plugin.kinds.mig_partition.claimed import ClaimedComputeInstance, ClaimedMigPartition
-from plugin.kinds.registry import ClaimedDevice
+from plugin.kinds.registry import ClaimedDevice, mig_device_of
 from scheduler_core.model.claim import ClaimUid
 from scheduler_core.model.device import DeviceName
 
 CUT = "its end is missing: the claim has a CDI document, and no line says that it was completed"
 """A document is written after that line, so it was there."""
 _MIG: Final = "MIG-"
-_Claimed = ClaimedMigPartition | ClaimedComputeInstance
 LOST = "it is gone, and the claim has a CDI document"
-
-
-class MigDevice(TypedDict):
-    """What every record of a MIG device has."""
-
-    requests: tuple[str, ...]
-    pool: str
-    device: str
-    cdi_id: str
-    parent_uuid: str
-    profile_id: int
-    start: int
-    size: int
-    mig_uuid: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,10 +103,10 @@ class Quarantined:
         found: list[ClaimedDevice] = []
         for name, told in self.told.items():
             if told.startswith(_MIG):
-                device = _planned(node, name, told)
+                device = mig_device_of(node, name, told, gpus)
                 if device is None:
                     raise self.error
-                found.append(_with_ids(device, gpus.gpu_instances(device.gpu)))
+                found.append(device)
         if not found:
             return self
         return replace(self, known=replace(self.known, record=claim.with_devices(found), ref=claim.ref))
@@ -142,39 +125,6 @@ class Quarantined:
     def _with_identity(self, device: Claimed) -> Claimed:
         identity = self.told.get(DeviceName(device.device))
         return device if identity is None else device.known_as(identity)
-
-
-def _planned(node: NodeDevices, name: DeviceName, uuid: str) -> _Claimed | None:
-    """Return a MIG device as a record has it, None if the node has no such device now."""
-    published = node.by_name.get(name)
-    if not isinstance(published, MigPartition | MigComputeInstance):
-        return None
-    place, pool = published.placement, node.pool.id.name
-    fields = MigDevice(
-        requests=(),
-        pool=pool,
-        device=name,
-        cdi_id=name,
-        parent_uuid=published.gpu.uuid,
-        profile_id=published.profile.profile_id,
-        start=place.start,
-        size=place.size,
-        mig_uuid=uuid,
-    )
-    if isinstance(published, MigPartition):
-        return ClaimedMigPartition(**fields)
-    within = published.place
-    return ClaimedComputeInstance(**fields, compute_start=within.start, compute_size=within.size)
-
-
-def _with_ids(device: _Claimed, present: Iterable[GpuInstance]) -> _Claimed:
-    """Return a MIG device with the ids of its instance: without them a GI that lost its CI is no one's."""
-    for instance in present:
-        for compute in instance.compute_instances:
-            if compute.uuid == device.mig_uuid:
-                made = MigInstance(device.spec, instance.gi_id, compute.ci_id, compute.uuid)
-                return device.with_instance(made)
-    return device
 
 
 def records_of(quarantined: Iterable[Quarantined], boot_id: str) -> tuple[Record, ...]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypedDict
 
 import msgspec
 
+from agent.hardware.ports import Gpus
 from agent.hardware.types import ComputeSpec, GpuUuid, MigInstance, MigSpec, Placement
-from agent.inventory.published import Hardware
+from agent.inventory.model import NodeDevices
+from agent.inventory.published import Hardware, MigComputeInstance, MigPartition
 from plugin.kinds import gpus
 from plugin.kinds.claimed import Claimed
 from plugin.machine.lock_target import LockTarget
+from scheduler_core.model.device import DeviceName
 
 
 class ClaimedMigDevice(Claimed, frozen=True, kw_only=True):
@@ -114,3 +117,55 @@ class ClaimedComputeInstance(ClaimedMigDevice, frozen=True, kw_only=True, tag="c
         """Return what the claim's status says of the hardware."""
         place = {"start": self.compute_start, "size": self.compute_size}
         return {**super().status_data, "computePlacement": place}
+
+
+class _MigDevice(TypedDict):
+    """What every record of a MIG device has."""
+
+    requests: tuple[str, ...]
+    pool: str
+    device: str
+    cdi_id: str
+    parent_uuid: str
+    profile_id: int
+    start: int
+    size: int
+    mig_uuid: str
+
+
+def mig_device_of(
+    node: NodeDevices, name: DeviceName, uuid: str, machine: Gpus
+) -> ClaimedMigPartition | ClaimedComputeInstance | None:
+    """Return a MIG device as a record has it, by the UUID that containers got.
+
+    Shape: None if the node has no such device now; with the ids of its instance if that exists: without them
+           a GPU instance that lost its compute instance would belong to no claim.
+    Raises: HardwareError.
+    """
+    published = node.by_name.get(name)
+    if not isinstance(published, MigPartition | MigComputeInstance):
+        return None
+    place, pool = published.placement, node.pool.id.name
+    fields = _MigDevice(
+        requests=(),
+        pool=pool,
+        device=name,
+        cdi_id=name,
+        parent_uuid=published.gpu.uuid,
+        profile_id=published.profile.profile_id,
+        start=place.start,
+        size=place.size,
+        mig_uuid=uuid,
+    )
+    device: ClaimedMigPartition | ClaimedComputeInstance
+    if isinstance(published, MigPartition):
+        device = ClaimedMigPartition(**fields)
+    else:
+        within = published.place
+        device = ClaimedComputeInstance(**fields, compute_start=within.start, compute_size=within.size)
+    for instance in machine.gpu_instances(device.gpu):
+        for compute in instance.compute_instances:
+            if compute.uuid == uuid:
+                made = MigInstance(device.spec, instance.gi_id, compute.ci_id, compute.uuid)
+                return device.with_instance(made)
+    return device
