@@ -1,4 +1,4 @@
-"""The packages stay in layers: no import cycle, no crowded folder, one meaning per class name."""
+"""The packages stay in layers: no import cycle, one meaning per class name."""
 
 import ast
 import tomllib
@@ -6,17 +6,6 @@ from collections import defaultdict
 
 import pytest
 from import_graph import ROOT, Package, cycles_of, floors_of, packages
-
-MOST_FILES = 20
-MOST_FILES_OF_CROWDED = 32
-CROWDED = {
-    "kube_api",
-    "agent.hardware.simulated",
-    "tangram",
-    "tangram.bench",
-    "tangram.conformance",
-}
-"""Folders with more files than ``MOST_FILES``. A split removes its line; no line is added."""
 
 SAME_NAME: dict[str, str] = {}
 """Class names that two modules of the core use, and why that misleads nobody."""
@@ -29,15 +18,6 @@ EACH_PACKAGE = pytest.mark.parametrize(
 @EACH_PACKAGE
 def test_neither_modules_nor_folders_import_each_other_in_a_circle(package):
     assert package.cycles() == {}
-
-
-@EACH_PACKAGE
-def test_no_folder_is_crowded(package):
-    sizes = package.sizes()
-    listed = {folder: size for folder, size in sizes.items() if folder in CROWDED}
-
-    assert {folder for folder, size in sizes.items() if size > MOST_FILES} == listed.keys()
-    assert all(size <= MOST_FILES_OF_CROWDED for size in listed.values()), listed
 
 
 def test_the_root_of_the_core_holds_its_public_names_only():
