@@ -138,7 +138,7 @@ def test_slices_and_nodes_that_cannot_be_read_are_told_once_in_the_log(
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
             report.state(world.coordinator, is_leading=True)
-    of_node, of_slice = sorted(one.getMessage() for one in caplog.records)
+    of_slice, of_node = sorted(one.getMessage() for one in caplog.records)
     assert "Node default/node-b" in of_node
     assert "ResourceSlice default/node-a-1" in of_slice
     assert is_served(world, "good")
