@@ -195,9 +195,9 @@ def test_less_than_a_gpu_is_a_share_of_memory_and_processors_rounded_up():
 
     (request,) = document["spec"]["devices"]["requests"]
     assert request["exactly"]["deviceClassName"] == "gpu-shared.tangram.dev"
-    assert request["exactly"]["capacity"]["requests"] == {"memory": "20Gi", "multiprocessors": "30"}
+    assert request["exactly"]["capacity"]["requests"] == {"memory": "20Gi", "multiprocessors": "33"}
     (result,) = document["status"]["allocation"]["devices"]["results"]
-    assert result["consumedCapacity"] == {"memory": "20Gi", "multiprocessors": "30"}
+    assert result["consumedCapacity"] == {"memory": "20Gi", "multiprocessors": "33"}
     assert uuid.UUID(result["shareID"])
 
 
@@ -308,7 +308,7 @@ def test_what_the_class_says_of_its_devices_is_written_beside_them():
 
 def test_classes_and_amounts_of_one_pod_are_requests_of_one_claim():
     _, found = placed({GPU: 1})
-    claim = class_claim(ClaimRef("team", "c"), {"Fast.nic": 1, "fast-nic": 1})
+    claim = class_claim(ClaimRef("team", "c"), {"fast.nic": 1, "fast-nic": 1})
     names = [one.name for one in claim.requests]
     results = [AllocatedDevice(name, DeviceId("tangram.dev", "node-1", f"nic-{name}")) for name in names]
 
@@ -320,7 +320,7 @@ def test_classes_and_amounts_of_one_pod_are_requests_of_one_claim():
 
     assert requests_in(document) == [
         ("gpu", "gpu.tangram.dev", 1),
-        ("class-fast-nic", "Fast.nic", 1),
+        ("class-fast-nic", "fast.nic", 1),
         ("class-fast-nic-1", "fast-nic", 1),
     ]
     check_rules(document)
