@@ -37,14 +37,14 @@ GPUS = {
     "gpu-under-mps": "gpu-4",
     "gpu-share": "gpu-5-shared",
     "mps-share": "gpu-6-mps",
-    "mig": "gpu-7-mig-3g-20gb-4-7",
-    "mig-under-mps": "gpu-7-mig-2g-10gb-0-1",
-    "compute-instance": "gpu-7-mig-1c-2g-10gb-2-3-ci-1",
+    "mig": "gpu-7-mig-3g-40gb-4-7",
+    "mig-under-mps": "gpu-7-mig-2g-20gb-0-1",
+    "compute-instance": "gpu-7-mig-1c-2g-20gb-2-3-ci-1",
     "imex-channel": "imex-channel-1",
 }
 NIC, OTHER = "nic-0000-19-00-0", "nic-0000-19-00-1"
 NODES: Mapping[str, tuple[str, Mapping[str, str]]] = {
-    "GPUs": ("dgx-a100", GPUS),
+    "GPUs": ("hgx-h100", GPUS),
     "VFs": ("a30x4", {"vf-rdma": f"{NIC}-vf-0", "vf-vfio": f"{NIC}-vf-1", "nic-netdev": OTHER}),
     "interfaces": ("a30x4", {"vf-netdev": f"{NIC}-vf-0", "nic-rdma": OTHER}),
     "VFs on demand": ("a30x4", {"vf-on-demand": f"{OTHER}-vf-1"}),

@@ -43,8 +43,11 @@ class LinkState(Part, frozen=True):
     routes: tuple[RouteState, ...] = ()
 
 
-class SettingState(Part, frozen=True):
-    """What the PF sets for a VF. Units: rates are millions of bits per second, 0 for no limit."""
+class SettingState(Part, frozen=True, omit_defaults=True):
+    """What the PF sets for a VF. Units: rates are millions of bits per second, 0 for no limit.
+
+    Shape: what is not set is not written, so that a version before a new field reads the file.
+    """
 
     mac: str = "00:00:00:00:00:00"
     vlan: int = 0
@@ -58,7 +61,7 @@ class SettingState(Part, frozen=True):
     port_guid: str = NO_GUID
 
 
-class FunctionState(Part, frozen=True):
+class FunctionState(Part, frozen=True, omit_defaults=True):
     """A function that differs from a fresh one.
 
     Shape: ``reads_left`` counts how often its RDMA device will still be missing; ``link`` None for the
