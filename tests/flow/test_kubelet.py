@@ -139,8 +139,6 @@ def test_an_error_names_the_claim_once(site: Any, kubelet: Any) -> None:
         "odd": v1.Claim(namespace="default", name="claim-odd", uid="odd"),
     }
     site.write_claim(claims["idle"], {})
-    (site.options.cdi_dir / ".tangram.dev-claim_file.json.tmp/full").mkdir(parents=True)
-    claims["file"] = site.allocate("file", "gpu-1")
 
     entries = kubelet.prepare(*claims.values())
 

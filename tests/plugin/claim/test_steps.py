@@ -158,7 +158,7 @@ def test_of_an_earlier_boot_only_files_are_removed(
     assert not bench.document("u1").exists()
 
 
-def test_a_placeholder_that_cannot_be_removed_is_logged(
+def test_something_else_in_the_place_of_a_placeholder_is_moved_aside_and_logged(
     bench: Any, steps: ClaimSteps, caplog: pytest.LogCaptureFixture
 ) -> None:
     uid, ref = ClaimUid("u1"), ClaimRef("default", "claim-u1")
@@ -169,4 +169,5 @@ def test_a_placeholder_that_cannot_be_removed_is_logged(
     (bench.options.claims_dir / "u1.json" / "precious").mkdir(parents=True)
     steps.remove_placeholder(uid, ref)
 
-    assert "claim default/claim-u1: cannot remove" in caplog.text
+    assert "u1.json was not a file of this driver; it was moved to" in caplog.text
+    assert [path.name for path in bench.options.claims_dir.rglob("precious")] == ["precious"]

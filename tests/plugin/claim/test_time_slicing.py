@@ -134,7 +134,8 @@ def test_an_interval_that_cannot_be_set_back_is_set_back_by_the_next_call(bench:
 
 
 def test_a_monitor_sets_no_interval(bench: Any) -> None:
-    bench.driver.prepare(bench.claim("u1", "gpu-0", configs=turns("Short"), admin_access=True))
+    with pytest.raises(ClaimUnusable, match="admin access changes nothing"):
+        bench.driver.prepare(bench.claim("u1", "gpu-0", configs=turns("Short"), admin_access=True))
 
     assert time_slice(bench) is TimeSlice.DEFAULT
 

@@ -71,7 +71,7 @@ def test_a_plan_offers_the_usable_devices_that_suit_and_bear_no_taint_that_is_no
     coverage = compiled(wanted(capacity, tolerations)).coverage(node_view)
 
     if any(suits(selector, one) is None for one in usable):
-        assert coverage == Uncovered("a selector fails on some device")
+        assert coverage == Uncovered("a selector or an amount fails on some device")
         return
     chosen = [
         one.name
