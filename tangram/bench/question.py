@@ -22,6 +22,7 @@ from scheduler_core.model.claim import AllocatedClaim, AllocatedDevice, Claim, C
 from scheduler_core.model.device import DeviceId, DeviceName
 from scheduler_core.model.nodes import Node
 from scheduler_core.model.pool import Pool
+from tangram.conformance.situation import storable
 
 _HOLDER: Final = ClaimRef("held", "in-use")
 _ALL_SHARES: Final = "all"  # what shares consume is given as a sum per device
@@ -54,7 +55,11 @@ def decode_question(asked: Mapping[str, Any], subject: str = "input") -> Questio
     top = Fields(asked, subject, "", InvalidInput)
     sequence = asked.get("sequence")
     is_kept = sequence not in (None, False)
-    claims = tuple(_apart(map(decode_claim, _objects(top, "claims" if sequence is True else _source(top)))))
+    claims = tuple(
+        _apart(
+            map(decode_claim, map(storable, _objects(top, "claims" if sequence is True else _source(top))))
+        )
+    )
     return Question(
         pools=v1.pools(map(v1.decode_slice, _objects(top, "slices"))),
         classes={found.name: found for found in map(decode_class, _objects(top, "classes"))},

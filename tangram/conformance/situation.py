@@ -45,7 +45,7 @@ def read_situation(content: Mapping[str, Any], *, by_name: bool) -> Situation:
     Raises: CoreError for objects that the core refuses; ValueError for an unknown feature.
     """
     claims = tuple(
-        decode_claim(_storable(obj if by_name else _numbered(obj, number)))
+        decode_claim(storable(obj if by_name else _numbered(obj, number)))
         for number, obj in enumerate(content.get("claims") or ())
     )
     cluster = Cluster(
@@ -62,17 +62,17 @@ def _numbered(obj: Mapping[str, Any], number: int) -> Mapping[str, Any]:
     return {**obj, "metadata": {**(obj.get("metadata") or {}), "namespace": f"claim-{number}"}}
 
 
-def _storable(value: Any) -> Any:
+def storable(value: Any) -> Any:
     """Return a claim without what Kubernetes' cases have and no server stores.
 
     That is a count beside ``All``, and a name that two requests have: a later one gets a name of its own.
     """
     if isinstance(value, Mapping):
         is_all = value.get("allocationMode") == "All"
-        return {key: _storable(part) for key, part in value.items() if not (is_all and key == "count")}
+        return {key: storable(part) for key, part in value.items() if not (is_all and key == "count")}
     if not isinstance(value, list):
         return value
-    parts = [_storable(part) for part in value]
+    parts = [storable(part) for part in value]
     names: set[object] = set()
     for place, part in enumerate(parts):
         name = part.get("name") if isinstance(part, Mapping) else None
