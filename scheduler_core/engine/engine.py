@@ -8,7 +8,6 @@ may use an engine at a time. An engine does not wait, does not log and reads no 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from contextlib import suppress
 from functools import cache
 from typing import Final
 
@@ -222,19 +221,18 @@ class Engine:
         cluster = self.state.with_pools(seen.pools)
         problem = problem_of(claims, cluster, node, seen.offers)
 
-        def fits_relaxed(relaxed: Problem, parts: Sequence[Claim], within: Cluster) -> bool:
-            # An error in a question about parts of the claims is not an error of the claims.
-            with suppress(EffortExceeded):
-                try:
-                    return plain_search(relaxed, _SHORT_SEARCH).run()
-                except SelectorError:
-                    return False
-            engine = self if within is cluster else Engine.of(within, FIRST_FIT)
+        def fits_relaxed(relaxed: Problem, parts: Sequence[Claim], within: Cluster) -> bool | None:
             try:
-                compiled = engine._compiled_claims.of_new(parts)
-                return engine._feasibility.fits(parts, compiled, node) is True
+                return plain_search(relaxed, _SHORT_SEARCH).run()
+            except SelectorError:  # in a question about parts of the claims it is not an error of the claims
+                return None
+            except EffortExceeded:
+                engine = self if within is cluster else Engine.of(within, FIRST_FIT)
+            try:
+                found = engine._feasibility.fits(parts, engine._compiled_claims.of_new(parts), node)
             except SelectorError:
-                return False
+                return None
+            return None if isinstance(found, Undecided) else found
 
         copy = cache(lambda: Engine.of(cluster, FIRST_FIT))
         findings = RefusalDetails(claims, cluster, node, lambda part: _fits(copy(), part, node))

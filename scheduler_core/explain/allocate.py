@@ -64,11 +64,11 @@ def _refused(
         except EffortExceeded:
             return None
 
-    def fits_relaxed(relaxed: Problem, *_: object) -> bool:
+    def fits_relaxed(relaxed: Problem, *_: object) -> bool | None:
         try:
             return plain_search(relaxed, most).run()
         except (SelectorError, EffortExceeded):
-            return False
+            return None
 
     return Unallocatable(
         node=node.name,

@@ -26,10 +26,10 @@ from scheduler_core.search.depth_first import Problem, SearchAlternative, Search
 
 _SHOWN = 3  # items that a sentence names before it says "and N more"
 
-FitsRelaxed = Callable[[Problem, Sequence[Claim], Cluster], bool]
-"""Whether a relaxed problem is known to have an answer; claims and cluster say the same in another form.
+FitsRelaxed = Callable[[Problem, Sequence[Claim], Cluster], bool | None]
+"""Whether a relaxed problem has an answer; claims and cluster say the same in another form.
 
-A failing selector, or a search that reaches its bound, counts as no: the claims themselves did not cause it.
+None if a selector fails or the search reaches its bound: then nothing is claimed about the relaxed problem.
 """
 
 
@@ -49,13 +49,15 @@ def _decisive(
     claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Problem, fits: FitsRelaxed
 ) -> tuple[Reason, ...]:
     def fits_without(dropped: Set[int] | None) -> bool:
-        return fits(_without_rules(problem, dropped), _without_constraints(claims, dropped), cluster)
+        relaxed = _without_constraints(claims, dropped)
+        return fits(_without_rules(problem, dropped), relaxed, cluster) is True
 
-    def fits_alone(request: SearchRequest) -> bool:
+    def never_fits(request: SearchRequest) -> bool:
         claim = claims[request.claim]
         mine = next(one for one in claim.requests if one.alternatives[0].name == request.alternatives[0].name)
         alone = replace(problem, requests=(replace(request, claim=0),))
-        return fits(_without_rules(alone, None), (replace(claim, requests=(mine,), constraints=()),), cluster)
+        part = replace(claim, requests=(mine,), constraints=())
+        return fits(_without_rules(alone, None), (part,), cluster) is False
 
     plain = sorted(_plain(claims, cluster, node, problem), key=lambda reason: list(Cause).index(reason.cause))
     if plain:
@@ -67,12 +69,12 @@ def _decisive(
         ledgers = ledgers_of(relaxed.pools, cluster.allocated, cluster.features)
         compatible = replace(problem, ledgers=ledgers)
         if fits(compatible, claims, relaxed):
-            return tuple(_shortages(claims, problem, fits_alone, Cause.INCOMPATIBLE))
+            return tuple(_shortages(claims, problem, never_fits, Cause.INCOMPATIBLE))
         if problem.rules and fits(
             _without_rules(compatible, None), _without_constraints(claims, None), relaxed
         ):
             return tuple(_constraint_reasons(claims, problem, fits_without))
-    return tuple(_shortages(claims, problem, fits_alone))
+    return tuple(_shortages(claims, problem, never_fits))
 
 
 def _unused_pools(reasons: Sequence[Reason], cluster: Cluster, node: Node) -> Iterator[Reason]:
@@ -218,7 +220,7 @@ def _constraint_reasons(
 def _shortages(
     claims: Sequence[Claim],
     problem: Problem,
-    fits_alone: Callable[[SearchRequest], bool],
+    never_fits: Callable[[SearchRequest], bool],
     cause: Cause = Cause.INSUFFICIENT,
 ) -> Iterator[Reason]:
     """Say of each request why too few devices are free; else which requests do not fit, alone or together."""
@@ -240,7 +242,7 @@ def _shortages(
         return
     for request in problem.requests:
         # One device alone is free, so only a request for several can fail by itself.
-        if max(_needed(one) for one in request.alternatives) > 1 and not fits_alone(request):
+        if max(_needed(one) for one in request.alternatives) > 1 and never_fits(request):
             first = request.alternatives[0]
             detail = f"{_crowded(first)}{_first_clash(claims, [request], ledgers)}"
             yield Reason(claims[request.claim].ref, first.name, cause, detail)
