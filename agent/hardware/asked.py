@@ -78,7 +78,7 @@ class OpenGpus(GpuFacts, GpuVitalsReader, MigWriter, ComputeModeWriter, Protocol
 def unreadable(index: int, error: HardwareError, address: Callable[[], Bdf]) -> Unreadable:
     """Return what stands for a GPU that the driver lists and that could not be read, with its address.
 
-    The address tells it from a GPU that the driver does not list at all.
+    The address distinguishes it from a GPU that the driver does not list at all.
     """
     try:
         bdf = address()

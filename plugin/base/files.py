@@ -54,7 +54,7 @@ def replace(path: Path, data: bytes, mode: int, *, synced: bool) -> None:
     """
     folder, _, name = os.fspath(path).rpartition("/")
     temporary = f"{folder}/{_temporary(name)}"
-    # Without blocking: a pipe that nobody reads is refused at once.
+    # Without blocking: a pipe without a reader is refused at once.
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
         descriptor = _opened(temporary, mode, flags)

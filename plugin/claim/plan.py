@@ -160,7 +160,7 @@ def _refuse_configured(claim: AllocatedClaim, driver: str, ours: Iterable[Alloca
 
 
 def _key(result: AllocatedDevice) -> tuple[DeviceName, str | None]:
-    """Return what tells a result from the others of its claim on this node."""
+    """Return a key that is unique among the results of a claim on this node."""
     return result.device.device, result.share_id
 
 

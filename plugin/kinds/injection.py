@@ -24,7 +24,7 @@ def injections(
 
 
 def _with_all_of_request(device: Claimed, devices: Sequence[Claimed]) -> Claimed:
-    """Return a device with all that its request has of it: containers of a request get all its shares.
+    """Return a device with the sum of the shares that its request has of it.
 
     A container that gets several requests with shares of one device has what the last of them says, because a
     runtime keeps the last value of a variable. That is less than it may use, never more.

@@ -223,7 +223,7 @@ def _shortages(
     never_fits: Callable[[SearchRequest], bool],
     cause: Cause = Cause.INSUFFICIENT,
 ) -> Iterator[Reason]:
-    """Say of each request why too few devices are free; else which requests do not fit, alone or together."""
+    """Yield why too few devices are free for a request, or which requests do not fit, alone or together."""
     ledgers = problem.ledgers
     known: dict[object, str | None] = {}
     reasons = []
@@ -264,7 +264,7 @@ def _needed(alternative: SearchAlternative) -> int:
 
 
 def _crowded(alternative: SearchAlternative) -> str:
-    """Say of a request for which enough devices are free one by one that they exclude each other."""
+    """Return the reason of a request whose matching devices are free and exclude each other."""
     matching = len(alternative.candidates)
     if alternative.count is None:
         return f"needs all {matching} devices that match, and they do not fit together"

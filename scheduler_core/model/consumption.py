@@ -119,7 +119,7 @@ def _unit(least: Quantity, policy: RequestPolicy, fractions: bool) -> int:
 def _rounded(wanted: Quantity, least: Quantity, step: Quantity, unit: int) -> Quantity:
     """Return an amount rounded up to the next step from the least one, in whole units."""
     if wanted.nano > _MOST * unit or (unit == _MILLI and wanted.nano % unit):
-        raise NotRepresentable(f"{wanted} is no 64-bit number of {_name(unit)}")
+        raise NotRepresentable(f"{wanted} is not a 64-bit number of {_name(unit)}")
     first, width, amount = (-(-one.nano // unit) for one in (least, step, wanted))
     rounded = first + -(-(amount - first) // width) * width
     if rounded > _MOST:

@@ -45,7 +45,7 @@ _NAMES: Final = 3  # devices of one holder that a sentence names
 
 
 def too_many_devices(least: int) -> str:
-    """Return why no node can hold a claim for so many devices, empty if that is no reason."""
+    """Return why no node can hold a claim for so many devices; empty if some node can."""
     return f"needs at least {least} devices; a claim can hold {RESULTS}" if least > RESULTS else ""
 
 

@@ -207,9 +207,9 @@ class DerivedAttribute(Expression):
             raise CompileError(f"must evaluate to a scalar ({kinds}) or a list of scalars, not {type_}")
 
     def of(self, view: DeviceView) -> AttributeValue | None:
-        """Return the attribute of a device; None for an empty list, which is no value.
+        """Return the attribute of a device; None for an empty list, which does not count as a value.
 
-        Raises: SelectorError where the expression fails on it, or has a value that no attribute has.
+        Raises: SelectorError if the expression fails on it, or if no attribute can have its value.
         """
         value = self.value(view)
         values = value if isinstance(value, list) else [value]

@@ -73,12 +73,13 @@ def storable(value: Any) -> Any:
     if not isinstance(value, list):
         return value
     parts = [storable(part) for part in value]
-    names: set[object] = set()
+    names: set[str] = set()
     for place, part in enumerate(parts):
         name = part.get("name") if isinstance(part, Mapping) else None
-        if name is not None and name in names:
+        if isinstance(name, str) and name in names:
             parts[place] = {**part, "name": f"{name}-again-{place}"}
-        names.add(name)
+        if isinstance(name, str):
+            names.add(name)
     return parts
 
 

@@ -160,7 +160,7 @@ def _unknown(key: str, path: _Path, schema: _Schema, kind: str, version: str) ->
 
 
 def _inside(schema: _Schema, key: str) -> _Path:
-    """Return the path of the nearest object below that has a field of the name, empty if none has."""
+    """Return the path to the nearest nested object that has a field of this name; empty if there is none."""
     level: list[tuple[_Path, _Schema]] = [((), schema)]
     for _ in range(_LEVELS):
         deeper: list[tuple[_Path, _Schema]] = []

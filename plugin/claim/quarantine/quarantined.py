@@ -101,9 +101,9 @@ class Quarantined:
         if self.known.record is not None or self.is_too_new:
             return self
         found: list[ClaimedDevice] = []
-        for name, told in self.told.items():
-            if told.startswith(_MIG):
-                device = mig_device_of(node, name, told, gpus)
+        for name, uuid in self.told.items():
+            if uuid.startswith(_MIG):
+                device = mig_device_of(node, name, uuid, gpus)
                 if device is None:
                     raise self.error
                 found.append(device)

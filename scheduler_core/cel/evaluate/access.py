@@ -81,7 +81,7 @@ def index(node: Call, scope: Scope, build: Build) -> Step:
 
 
 def _check_key(key: Step) -> None:
-    """Refuse a literal that is no index of anything, as cel-go does when it makes the program.
+    """Refuse a literal that cannot be an index, as cel-go does when it makes the program.
 
     Raises: CompileError naming the type.
     """

@@ -186,7 +186,7 @@ def differs(work: Work, left: Any, right: Any) -> bool:
 
 
 class NotHashed(Exception):
-    """No hash tells whether a value equals others: they must be compared one by one."""
+    """A value without a hash that follows CEL equality: values are compared one by one."""
 
 
 def key_of(work: Work, value: Any, depth: int = 0) -> Any:

@@ -18,7 +18,7 @@ ContainerAmounts = Callable[[Fields], Mapping[str, int]]
 def running_together(
     init: Iterable[C], main: Iterable[C], fields_of: Callable[[C], Mapping[str, Any]]
 ) -> Iterator[list[C]]:
-    """Yield the containers that run at the same time: those that stay, then the others one by one.
+    """Yield each set of containers that run at the same time, in the order of the pod's start.
 
     Sidecars are init containers that stay. An init container that ends is the last of its list, behind the
     sidecars that were started before it.

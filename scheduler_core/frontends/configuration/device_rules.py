@@ -202,7 +202,7 @@ def several_in_container(
 
 
 def least_daemons(uses: Iterable[DaemonUse]) -> int:
-    """Return how many daemons there are at least. A GPU that is shared is no GPU of any other use."""
+    """Return the least number of daemons. A shared GPU is never the GPU of another use."""
     return len({one.daemon for one in uses})
 
 

@@ -59,7 +59,7 @@ def asked_by(resource: str, given: Mapping[str, Asked]) -> Asked | None:
 
 
 def is_of_share(resource: str) -> bool:
-    """Whether a resource is a part of a GPU, by another product."""
+    """Whether a resource asks another product for a share of a GPU."""
     return resource in _SHARES
 
 

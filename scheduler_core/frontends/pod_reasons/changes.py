@@ -77,12 +77,12 @@ def whole(ask: PodAsk, placer: PodPlacer, node: Node) -> Iterator[Changed]:
     rest = {name: amount for name, amount in ask.amounts.items() if name not in parts}
     memory = {memory_of(card) for card, _ in placer.each(ask, GPU, node)} - {None}
     has = f" (memory {amount_text(MEMORY, max(filter(None, memory)))})" if MEMORY in parts and memory else ""
-    told = AskForAmount(
+    remedy = AskForAmount(
         node=node.name,
         asked=", ".join(f"{name}: {amount_text(name, ask.amounts[name])}" for name in parts),
         amount=f"{WHOLE_GPUS}: {gpus.count}{has}",
     )
-    yield from _with(ask, {**rest, WHOLE_GPUS: gpus.count or 1}, told)
+    yield from _with(ask, {**rest, WHOLE_GPUS: gpus.count or 1}, remedy)
 
 
 def dropped(ask: PodAsk, node: Node) -> Iterator[Changed]:
@@ -90,24 +90,24 @@ def dropped(ask: PodAsk, node: Node) -> Iterator[Changed]:
     for kind in ask.asks:
         hint = ask.hint(kind)
         if hint.exclusive is not None:
-            told = DropHint(node=node.name, type=kind, hint=f"exclusivePolicy {hint.exclusive}")
-            yield from _with_hint(ask, kind, replace(hint, exclusive=None), told)
+            remedy = DropHint(node=node.name, type=kind, hint=f"exclusivePolicy {hint.exclusive}")
+            yield from _with_hint(ask, kind, replace(hint, exclusive=None), remedy)
         if hint.scope is not None:
-            told = DropHint(node=node.name, type=kind, hint=f"requiredTopologyScope {hint.scope}")
-            yield from _with_hint(ask, kind, replace(hint, scope=None), told)
+            remedy = DropHint(node=node.name, type=kind, hint=f"requiredTopologyScope {hint.scope}")
+            yield from _with_hint(ask, kind, replace(hint, scope=None), remedy)
     if ask.joint is not None and ask.joint.is_same_pcie:
         kinds = " and ".join(ask.joint.types)
-        told = DropHint(node=node.name, type=kinds, hint="requiredScope SamePCIe")
-        yield Changed(told, replace(ask, joint=replace(ask.joint, is_same_pcie=False)))
+        remedy = DropHint(node=node.name, type=kinds, hint="requiredScope SamePCIe")
+        yield Changed(remedy, replace(ask, joint=replace(ask.joint, is_same_pcie=False)))
     if ask.spec is not None and ask.spec.is_restricted:
-        told = DropHint(node=node.name, type=GPU, hint="allocatePolicy Restricted")
-        yield Changed(told, replace(ask, spec=replace(ask.spec, is_restricted=False)))
+        remedy = DropHint(node=node.name, type=GPU, hint="allocatePolicy Restricted")
+        yield Changed(remedy, replace(ask, spec=replace(ask.spec, is_restricted=False)))
     if ask.spec is not None and ask.spec.bandwidth is not None:
-        told = DropHint(node=node.name, type=GPU, hint=f"ringBusBandwidth {ask.spec.bandwidth}")
-        yield Changed(told, replace(ask, spec=replace(ask.spec, bandwidth=None)))
+        remedy = DropHint(node=node.name, type=GPU, hint=f"ringBusBandwidth {ask.spec.bandwidth}")
+        yield Changed(remedy, replace(ask, spec=replace(ask.spec, bandwidth=None)))
     if ask.spec is not None:
-        told = DropHint(node=node.name, type=GPU, hint="the annotation gpu-partition-spec")
-        yield Changed(told, replace(ask, spec=None))
+        remedy = DropHint(node=node.name, type=GPU, hint="the annotation gpu-partition-spec")
+        yield Changed(remedy, replace(ask, spec=None))
 
 
 def _others(one: LabelRequirement, cards: Sequence[Card]) -> Iterator[tuple[Change, LabelRequirement]]:

@@ -34,7 +34,7 @@ class Card:
     """A GPU or card with its VFs.
 
     Shape: ``whole`` is None where only VFs or shares are published; ``part`` is the device of which pods
-           have shares, None where there is none; ``number`` its minor, else its index; ``switches`` are those
+           have shares, None if there is none; ``number`` its minor, else its index; ``switches`` are those
            above it, the topmost first; ``refused`` says why no pod may use it, whichever devices are in
            use, empty where pods may.
     """

@@ -39,7 +39,7 @@ PodResult = PlacedPod | JointRefusal | Undecided
 def placed(ask: PodAsk, node: Node, offered: NodeDevices, table: NodeTable) -> PodResult:
     """Return the best devices of a pod among those of a node, or why there are none."""
     if table.problem and GPU in ask.asks:
-        # Without the table nobody knows which GPUs may be allocated together, nor whether it is binding:
+        # Without the table it is unknown which GPUs may be allocated together, and whether it is binding:
         # a node that forbids some sets of GPUs would offer them all.
         return JointRefusal(GPU, Cause.NO_MATCHING_DEVICE, f"the GPUs are withheld: {table.problem}")
     try:

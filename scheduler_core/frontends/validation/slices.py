@@ -43,7 +43,7 @@ class Slices:
 
     def findings(self) -> Iterator[Finding]:
         """Yield what is wrong with the entries of each slice, then with those of each pool."""
-        told: set[str] = set()
+        reported: set[str] = set()
         for composite_slice, document in self.composite:
             problems = (
                 composite_slice.problem,
@@ -51,17 +51,17 @@ class Slices:
                 *composite_slice.broken_devices.values(),
             )
             for problem in filter(None, problems):
-                told.add(problem)
+                reported.add(problem)
                 yield _entry(document, problem)
             yield from _expressions(composite_slice, document)
         for v1_slice, document in self.v1:
             for problem in v1_slice.broken.values():
-                told.add(problem)
+                reported.add(problem)
                 yield _entry(document, problem)
             yield from _expressions(v1_slice, document)
             yield from _server_rules(v1_slice, document)
         for pool in self.pools():
-            yield from self._of_pool(pool, told)
+            yield from self._of_pool(pool, reported)
 
     def _objects(self) -> Objects:
         return Objects(
@@ -69,7 +69,7 @@ class Slices:
             v1_slices=tuple(one for one, _ in self.v1),
         )
 
-    def _of_pool(self, pool: Pool, told: set[str]) -> Iterator[Finding]:
+    def _of_pool(self, pool: Pool, reported: set[str]) -> Iterator[Finding]:
         slices: list[tuple[CompositeSlice | V1Slice, Document]] = [*self.composite, *self.v1]
         documents = [
             document for one, document in slices if (one.pool, one.generation) == (pool.id, pool.generation)
@@ -79,10 +79,10 @@ class Slices:
             text = f"pool {pool.id} is incomplete: {others}"
             yield Reporter(documents[-1]).warning("spec.pool.resourceSliceCount", text)
             return
-        if pool.problem is not None and pool.problem not in told:
+        if pool.problem is not None and pool.problem not in reported:
             yield Reporter(documents[-1]).error("spec", f"pool {pool.id} cannot be used: {pool.problem}")
         for name, rejected in pool.rejected.items():
-            if rejected.reason not in told:
+            if rejected.reason not in reported:
                 document, path = _place(name, documents)
                 yield Reporter(document).error(path, f"device {name}: {rejected.reason}")
         for device in pool.devices:
@@ -184,7 +184,7 @@ def _policy_rule(entry: Mapping[str, Any], policy: Mapping[str, Any]) -> str:
     if step is not None and step.nano > 0 and least is not None:
         ends = [one for one in (default, most) if one is not None]
         if any((one.nano - least.nano) % step.nano for one in ends):
-            return "default and max must be whole steps above min"
+            return "default and max must be min plus a multiple of step"
     return ""
 
 

@@ -240,8 +240,8 @@ def test_a_pf_tells_the_mode_of_its_switch_where_the_node_file_does(tmp_path, ni
     [
         ('"driver": "vfio-pci"', '"driver": "nonsense"'),
         (f'"{VF}": {{', '"0000:99:00.0": {'),
-        ('"link_state": "auto"', '"link_state": "sideways"'),
-        ('"reads_left": 0', '"reads_left": -2'),
+        ('"override": "vfio-pci"', '"override": "vfio-pci", "setting": {"link_state": "sideways"}'),
+        ('"override": "vfio-pci"', '"override": "vfio-pci", "reads_left": -2'),
     ],
 )
 def test_a_damaged_state_of_a_function_is_refused(host, nics, was: str, damaged: str) -> None:

@@ -77,10 +77,10 @@ def shared(name, value="64", **policy):
 @pytest.mark.parametrize(
     ("amount", "reason"),
     [
-        ("9223372036854775808", "is no 64-bit number of"),
-        ("18446744073709551616", "is no 64-bit number of"),
-        ("9300000000000001", "is no 64-bit number of thousandths"),
-        ("100u", "is no 64-bit number of thousandths"),
+        ("9223372036854775808", "is not a 64-bit number of"),
+        ("18446744073709551616", "is not a 64-bit number of"),
+        ("9300000000000001", "is not a 64-bit number of thousandths"),
+        ("100u", "is not a 64-bit number of thousandths"),
     ],
 )
 def test_an_amount_that_kubernetes_cannot_round_fails_the_claim_although_another_device_would_do(
