@@ -2,8 +2,8 @@
 
 Groups are counted per source. A device may use a source if it and every user of the source that declares
 groups have a group in common. Expressions are symmetric: two devices in use must each meet the expression of
-the other. No device meets an expression that does not compile or fails. Rules S10 and S11 of
-docs/semantics.md.
+the other. An expression that fails on a device refuses it; one that does not compile makes its own device
+unusable when the slice is read. Rules S10 and S11 of docs/semantics.md.
 """
 
 from __future__ import annotations

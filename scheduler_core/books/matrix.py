@@ -2,8 +2,9 @@
 
 Driver authors use this before they publish a pool. The matrix asks the ledger about every pair, so it shows
 the combined effect of counters, compatibility groups and expressions. ``contradictions`` finds declarations
-that are certainly mistakes: an expression that does not compile or fails on another device of the pool, an
-expression that only one device of a pair meets, and a pair with a common group that an expression refuses.
+that are certainly mistakes: a device that breaks a rule, an expression that fails on another device of the
+pool, an expression that only one device of a pair meets, and a pair with a common group that an expression
+refuses.
 """
 
 from __future__ import annotations
@@ -75,14 +76,16 @@ def _share(device: Device) -> Share | None:
 def contradictions(pool: Pool) -> tuple[str, ...]:
     """Return the contradictions in a pool's declarations, one sentence each.
 
-    Shape: first expressions that fail, then expressions that only one device of a pair meets, then pairs
-           with a common group that an expression refuses; each in published order, with both devices.
+    Shape: first devices that break a rule and are in no matrix, then expressions that fail, then expressions
+           that only one device of a pair meets, then pairs with a common group that an expression refuses;
+           each in published order.
     Source: KEP-5963, which leaves it to driver authors to declare both sides.
     """
     judged = {
         device.name: _judgement(pool, device) for device in pool.devices if device.only_with is not None
     }
     return (
+        *(f"{name} is left out: {rejected.reason}" for name, rejected in pool.rejected.items()),
         *(sentence for judgement in judged.values() for sentence in judgement.failures),
         *_asymmetries(pool, judged),
         *_disagreements(pool, judged),
@@ -105,10 +108,7 @@ def _judgement(pool: Pool, device: Device) -> _Judgement:
             if compile_selector(device.only_with).matches(view(pool.id.driver, other)):
                 accepted.add(other.name)
         except SelectorError as error:
-            refused = "every device" if error.device is None else other.name
-            failures.append(f"{device.name} refuses {refused}, because its expression fails: {error}")
-            if error.device is None:
-                break
+            failures.append(f"{device.name} refuses {other.name}, because its expression fails: {error}")
     return _Judgement(frozenset(accepted), tuple(failures))
 
 

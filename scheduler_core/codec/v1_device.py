@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from scheduler_core.base import limits
+from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.codec.amounts import (
     read_amount,
@@ -77,8 +78,21 @@ def read_device(body: Fields, name: DeviceName, driver: str, common: NodeSelecti
 
 
 def read_only_with(body: Fields) -> str | None:
-    """Return the expression of ``compatibleOnlyWith``, None where there is none."""
-    return body.child("compatibleOnlyWith").text("expression") if body.has("compatibleOnlyWith") else None
+    """Return the expression of ``compatibleOnlyWith``, None if the device has none."""
+    if not body.has("compatibleOnlyWith"):
+        return None
+    return body.child("compatibleOnlyWith").text("expression", rule=_compile_error)
+
+
+def _compile_error(expression: str) -> str | None:
+    # Only slices with such expressions need the CEL engine: a plugin without them saves its 26 MiB.
+    from scheduler_core.rules.selectors import compile_selector  # noqa: PLC0415
+
+    try:
+        compile_selector(expression)
+    except SelectorError as error:
+        return f"does not compile: {error.reason}"
+    return None
 
 
 def read_groups(fields: Fields) -> frozenset[str] | None:

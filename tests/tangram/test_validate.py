@@ -343,6 +343,40 @@ def test_our_own_kinds_are_judged(tangram, written, kind, content, reason):
 
 
 @pytest.mark.parametrize(
+    ("entry", "warnings"),
+    [
+        ('{"minors": [0], "ringBusBandwidth": "400Gi", "allocationScore": 1}', []),
+        (
+            '{"minors": [0], "ringAllReduceBandwidth": "400Gi", "allocationScore": "1"}',
+            ["ringAllReduceBandwidth was read as ringBusBandwidth", "allocationScore is quoted"],
+        ),
+        ('{"minors": [0]}', ["scores are computed"]),
+    ],
+)
+@pytest.mark.parametrize(
+    "node",
+    [
+        {"apiVersion": "v1", "kind": "Node"},
+        {
+            "apiVersion": "scheduling.koordinator.sh/v1alpha1",
+            "kind": "Device",
+            "spec": {"devices": [{"type": "gpu", "minor": 0, "health": True}]},
+        },
+    ],
+    ids=["Node", "Device"],
+)
+def test_spellings_of_a_partition_table_that_are_read_are_warnings(tangram, written, node, entry, warnings):
+    annotations = {"scheduling.koordinator.sh/gpu-partitions": f'{{"1": [{entry}]}}'}
+
+    found = of_file(tangram, written, node | {"metadata": {"name": "n", "annotations": annotations}})
+
+    assert [(one["level"], one["path"]) for one in found] == [("warning", "metadata.annotations")] * len(
+        warnings
+    )
+    assert all(text in one["text"] for text, one in zip(warnings, found, strict=True))
+
+
+@pytest.mark.parametrize(
     ("device", "path", "reason"),
     [
         ({"includes": [{"name": "absent"}]}, "", "unknown mixin 'absent'"),

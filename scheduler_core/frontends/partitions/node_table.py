@@ -48,7 +48,7 @@ def node_table_of(
            address or module.
     Raises: InvalidNode.
     """
-    subject = subject_of(obj, "Node")
+    subject = subject_of(obj, str(obj.get("kind") or "Node"))
     fields = Fields(obj, subject, "", InvalidNode)
     inner = fields.optional("metadata") if fields.has("metadata") else fields
     labels, annotations = inner.optional("labels"), inner.optional("annotations")

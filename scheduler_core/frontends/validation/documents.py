@@ -19,7 +19,8 @@ from scheduler_core.frontends.classes.decode import (
     decode_resource_class,
 )
 from scheduler_core.frontends.objects import KINDS, decode_object
-from scheduler_core.frontends.partitions.node_table import node_table_of
+from scheduler_core.frontends.partitions.device_value import DeviceObject
+from scheduler_core.frontends.partitions.node_table import NodeTable, node_table_of
 from scheduler_core.frontends.validation.finding import Finding, Reporter
 from scheduler_core.frontends.validation.slices import SLICES, Slices
 from scheduler_core.model.claim import AllocatedClaim, Claim, DeviceClass
@@ -130,7 +131,9 @@ def _read(document: Document, found: ReadDocuments) -> Iterator[Finding]:
         elif isinstance(decoded, Claim | AllocatedClaim):
             found.claims.append(_claim(document, decoded))
         elif kind == "Node":
-            node_table_of(document.content)
+            yield from _respelled(report, node_table_of(document.content))
+        elif isinstance(decoded, DeviceObject):
+            yield from _respelled(report, decoded.table)
     except CoreError as error:
         cause = error if error.__cause__ is None else error.__cause__
         if isinstance(cause, InvalidInput) and cause.subject == report.subject:
@@ -139,6 +142,12 @@ def _read(document: Document, found: ReadDocuments) -> Iterator[Finding]:
             yield report.error("metadata.annotations", str(cause).removeprefix(f"{report.subject}: "))
         else:
             yield report.error("", str(getattr(error, "reason", error)))
+
+
+def _respelled(report: Reporter, found: NodeTable) -> Iterator[Finding]:
+    """Yield the spellings of a table that are read although Koordinator's structure has others."""
+    for text in found.table.warnings if found.table is not None else ():
+        yield report.warning("metadata.annotations", text.removeprefix(f"{report.subject}: "))
 
 
 def _claim(document: Document, decoded: Claim | AllocatedClaim) -> ReadClaim:

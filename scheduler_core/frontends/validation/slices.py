@@ -1,4 +1,4 @@
-"""Slices: entries that break a rule, names that lead nowhere, and expressions that do not compile."""
+"""Slices: entries that break a rule, and names that lead nowhere."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Any, Final
 
-from scheduler_core.base.errors import SelectorError
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec import composite
@@ -17,7 +16,6 @@ from scheduler_core.frontends.validation.finding import Finding, Reporter
 from scheduler_core.model.composite import CompositeSlice
 from scheduler_core.model.device import DeviceName
 from scheduler_core.model.pool import Pool
-from scheduler_core.rules.selectors import compile_selector
 
 SLICES: Final = ("ResourceSlice", composite.KIND)
 
@@ -53,12 +51,10 @@ class Slices:
             for problem in filter(None, problems):
                 reported.add(problem)
                 yield _entry(document, problem)
-            yield from _expressions(composite_slice, document)
         for v1_slice, document in self.v1:
             for problem in v1_slice.broken.values():
                 reported.add(problem)
                 yield _entry(document, problem)
-            yield from _expressions(v1_slice, document)
             yield from _server_rules(v1_slice, document)
         for pool in self.pools():
             yield from self._of_pool(pool, reported)
@@ -103,17 +99,6 @@ def _entry(document: Document, problem: str) -> Finding:
     text = problem.removeprefix(f"{report.subject}: ")
     path = text.partition(": ")[0]
     return report.error(path if path.startswith("spec.") and " " not in path else "", text)
-
-
-def _expressions(one: CompositeSlice | V1Slice, document: Document) -> Iterator[Finding]:
-    for device in one.devices:
-        if device.only_with is not None:
-            try:
-                compile_selector(device.only_with)
-            except SelectorError as error:
-                _, path = _place(device.name, [document])
-                place = f"{path}.compatibleOnlyWith.expression"
-                yield Reporter(document).error(place, f"device {device.name}: compatibleOnlyWith: {error}")
 
 
 def _server_rules(one: V1Slice, document: Document) -> Iterator[Finding]:

@@ -8,7 +8,8 @@ import yaml
 
 from scheduler_core.base.features import Features
 from scheduler_core.books.matrix import contradictions, matrix
-from scheduler_core.codec import v1
+from scheduler_core.codec import composite, v1
+from scheduler_core.dialects import mixins
 from scheduler_core.dialects.layout import Layout
 from scheduler_core.explain.allocate import allocate
 from scheduler_core.model.claim import DeviceClass
@@ -145,11 +146,32 @@ def test_an_expression_that_judges_one_way_only_is_reported():
     assert contradictions(pool) == ("a accepts b, which refuses a",)
 
 
-def test_an_expression_that_does_not_compile_is_reported_and_stands_beside_nobody():
-    pool = with_expressions(a="device.nope", b="true")
+BROKEN = {"device.attributes[": "Syntax error", "1": "must evaluate to bool", "device.nope": "nope"}
+
+
+@pytest.mark.parametrize(("expression", "reason"), BROKEN.items())
+@pytest.mark.parametrize("is_composite", [False, True])
+def test_a_device_whose_expression_does_not_compile_is_unusable_and_named(expression, reason, is_composite):
+    bodies = {"a": {"compatibleOnlyWith": {"expression": expression}}, "b": {}}
+    devices = [
+        {"name": name} | ({"composite": body} if is_composite else body) for name, body in bodies.items()
+    ]
+    spec = {"driver": DRIVER, "pool": {"name": "p"}, "allNodes": True, "devices": devices}
+    codec, pools = (composite, mixins.pools) if is_composite else (v1, v1.pools)
+
+    (pool,) = pools([codec.decode_slice({"metadata": {"name": "s"}, "spec": spec})])
+
+    assert [device.name for device in pool.devices] == ["b"]
+    assert "compatibleOnlyWith.expression" in pool.rejected["a"].reason
+    assert reason in pool.rejected["a"].reason
+    assert contradictions(pool) == (f"a is left out: {pool.rejected['a'].reason}",)
+
+
+def test_an_expression_that_fails_on_a_device_is_reported_and_stands_beside_no_such_device():
+    pool = with_expressions(a=f"device.attributes['{DRIVER}'].absent == 'x'", b="true")
 
     (sentence, *_) = contradictions(pool)
-    assert sentence.startswith("a refuses every device, because its expression fails: selector 'device.nope'")
+    assert sentence.startswith("a refuses b, because its expression fails: selector")
     assert not matrix(pool).allows("a", "b")
 
 
