@@ -80,7 +80,11 @@ def test_the_examples_are_stored_as_they_are(
 
 
 @pytest.mark.parametrize(
-    "value", ["30G", "1Gi", "1536Mi", "5e9", "-1", ".5", "40GBPS", "1.5kibps", "560.35.3"]
+    "value",
+    [
+        *("30G", "1Gi", "1536Mi", "5e9", "-1", ".5", "40GBPS", "1.5kibps"),
+        *("535", "12.4", "v12.4", "560.35.3", "560.35.03", "1.2.3-rc.1+b"),
+    ],
 )
 def test_every_amount_and_version_that_can_be_read_is_taken(
     value: str, store: Callable[[Document], Document]
@@ -102,7 +106,8 @@ WRONG: dict[str, Document] = {
     "an empty value": row("Kind", "In", ""),
     "a value that is no text": row("Kind", "In", values=[5]),
     "a text that has no order": row("Kind", "Gt", "large"),
-    "a version of two numbers": row("driver", "Lt", "1.2.x"),
+    "a version with a letter for a number": row("driver", "Lt", "1.2.x"),
+    "a pre-release of two numbers": row("driver", "Lt", "1.2-rc.1"),
     "a unit word that begins with a prefix": row("size", "Gt", "5TPU"),
 }
 

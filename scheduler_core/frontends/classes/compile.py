@@ -76,13 +76,8 @@ def _test(requirement: ValueRequirement, reader: KeyReader) -> str:
         case ValueOperator.DOES_NOT_EXIST:
             return FALSE
         case ValueOperator.IN | ValueOperator.EQ:
-            return _any([reader.compared(one, "== 0") for one in wanted])
+            return reader.compared(wanted, "== 0")
         case ValueOperator.NOT_IN:
-            return f"!{_any([reader.compared(one, '== 0') for one in wanted])}"
+            return f"!{reader.compared(wanted, '== 0')}"
         case ordered:
-            return _any([reader.compared(wanted[0], _RELATIONS[ordered])])
-
-
-def _any(tests: list[str]) -> str:
-    possible = [test for test in dict.fromkeys(tests) if test != FALSE]
-    return f"({' || '.join(possible)})" if possible else FALSE
+            return reader.compared(wanted, _RELATIONS[ordered])

@@ -98,7 +98,8 @@ def _check_values(fields: Fields, operator: ValueOperator, values: tuple[str, ..
     for index, value in enumerate(values):
         if not value:
             raise fields.refuse(f"values[{index}]", "must not be empty", value)
-        if operator in ORDERED and isinstance(value_of(value), str):
+        meaning = value_of(value)
+        if operator in ORDERED and meaning.amount is None and meaning.version is None:
             raise fields.refuse(f"values[{index}]", f"{AMOUNT_RULE}: {operator} compares by size", value)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from scheduler_core.base.quick_dataclass import dataclass
+from scheduler_core.model.names import domain_and_identifier
 
 KIND: Final = "Kind"
 TYPE: Final = "type"
@@ -51,9 +52,22 @@ KEYS: Final = (
     KeyRow("speed", "linkSpeedMbps", "M", "BPS"),
     KeyRow("model", "productName"),
     KeyRow("numa", "resource.kubernetes.io/numaNode"),
+    KeyRow("version", "driverVersion"),
+    KeyRow("computeCapability", "cudaComputeCapability"),
 )
 AS_PUBLISHED: Final = ("memory", "size")
 """Keys of the proposal's examples that are published under their own names."""
+
+
+_OF_VERSIONS: Final = ("version", "capability")
+
+
+def names_versions(key: str) -> bool:
+    """Whether plain numbers under a key are versions: its name ends so (``cudaDriverVersion``), in any case.
+
+    ``12.10`` in such a text is later than ``12.9``; elsewhere plain numbers are amounts.
+    """
+    return domain_and_identifier(key)[1].lower().endswith(_OF_VERSIONS)
 
 
 def row_of(key: str) -> KeyRow | None:

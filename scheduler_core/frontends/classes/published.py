@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from scheduler_core.base.version import Version
 from scheduler_core.frontends.classes.keys import KEYS, KIND, KINDS, TYPE, KeyRow
-from scheduler_core.frontends.classes.values import Amount, Value, value_of
+from scheduler_core.frontends.classes.values import LIST, Amount, Value, value_of
 from scheduler_core.model.device import AttributeValue, Device, DeviceName, QualifiedName
 from scheduler_core.model.names import bare, qualified
 
@@ -14,12 +14,12 @@ from scheduler_core.model.names import bare, qualified
 def properties_of(driver: str, device: Device) -> Mapping[str, Value]:
     """Return the properties of a device. An attribute overrides a capacity of the same name."""
     found: dict[str, Value] = {
-        bare(name, driver): Amount(amount.nano) for name, amount in device.capacity.items()
+        bare(name, driver): Value("", Amount(amount.nano)) for name, amount in device.capacity.items()
     }
     found |= {bare(name, driver): _value(value) for name, value in device.attributes.items()}
     kind = _kind(driver, device)
     if kind is not None:
-        found.setdefault(KIND, kind)
+        found.setdefault(KIND, value_of(kind))
     for row in KEYS:
         value = device.attributes.get(qualified(row.attribute, driver))
         if value is not None:
@@ -38,15 +38,13 @@ def published(name: str, properties: Mapping[str, str], driver: str) -> Device:
 def _value(value: AttributeValue) -> Value:
     match value:
         case bool():
-            return "true" if value else "false"
-        case int():
-            return Amount(value * 10**9)
-        case str():
-            return value_of(value)
+            return value_of("true" if value else "false")
+        case int() | str():
+            return value_of(str(value))
         case Version():
-            return value
+            return Value("", version=value)
         case _:
-            return ""  # a list is present, but equals no value
+            return LIST
 
 
 def _kind(driver: str, device: Device) -> str | None:
@@ -60,5 +58,5 @@ def _kind(driver: str, device: Device) -> str | None:
 def _scaled(value: AttributeValue, row: KeyRow) -> Value:
     if row.unit:
         is_number = isinstance(value, int) and not isinstance(value, bool)
-        return value_of(f"{value}{row.prefix}{row.unit}") if is_number else ""
+        return value_of(f"{value}{row.prefix}{row.unit}") if is_number else LIST
     return _value(value)

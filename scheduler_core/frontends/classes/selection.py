@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from scheduler_core.frontends.classes.keys import names_versions
 from scheduler_core.frontends.classes.model import ResourceClass, ValueOperator, ValueRequirement
 from scheduler_core.frontends.classes.values import Value, equal, order, value_of
 
@@ -18,19 +19,22 @@ def selects(resource_class: ResourceClass, properties: Mapping[str, Value]) -> b
 
 def is_met(requirement: ValueRequirement, properties: Mapping[str, Value]) -> bool:
     """Whether a requirement is met. An absent key meets NotIn and DoesNotExist only."""
-    found = properties.get(requirement.key)
+    present = properties.get(requirement.key)
     wanted = [value_of(text) for text in requirement.values]
+    as_versions = names_versions(requirement.key)
     match requirement.operator:
         case ValueOperator.EXISTS:
-            return found is not None
+            return present is not None
         case ValueOperator.DOES_NOT_EXIST:
-            return found is None
+            return present is None
         case ValueOperator.NOT_IN:
-            return found is None or not any(equal(found, one) for one in wanted)
+            return present is None or not any(equal(present, one, as_versions=as_versions) for one in wanted)
         case ValueOperator.IN | ValueOperator.EQ:
-            return found is not None and any(equal(found, one) for one in wanted)
+            return present is not None and any(equal(present, one, as_versions=as_versions) for one in wanted)
         case _ as ordered:
-            return found is not None and _is_ordered(order(found, wanted[0]), ordered)
+            return present is not None and _is_ordered(
+                order(present, wanted[0], as_versions=as_versions), ordered
+            )
 
 
 def _is_ordered(relation: int | None, operator: ValueOperator) -> bool:
