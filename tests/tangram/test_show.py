@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -247,3 +248,26 @@ def test_slices_as_they_are_printed_are_read_without_a_parser_of_yaml(tangram, f
     built = documents_of_lines(text, MAX_DEPTH)
 
     assert [one.content for one in built] == list(yaml.load_all(text, yaml.CSafeLoader))
+
+
+def test_the_page_of_kinds_has_every_attribute_that_is_published(tangram, written):
+    sizes = {"1": [0], "2": [0, 1]}
+    table = {size: [{"minors": minors, "ringBusBandwidth": "400G"}] for size, minors in sizes.items()}
+    partitions = written("table.json", json.dumps(table))
+    modes = ("--gpu-modes", "all=whole,mig,shared,mps", "--compute-instances", "0", "--imex-channels", "2")
+    machines = (
+        ("--node", "hgx-h100", "--partitions", partitions, *modes),
+        ("--node", "dgx-a100", "--multus-resource", "example.com/vf"),
+    )
+    published = {
+        name
+        for machine in machines
+        for one in tangram("show", *machine, "--as", "v1", "--json").json
+        for device in one["spec"].get("devices", ())
+        for name in device["attributes"]
+    }
+
+    named = re.findall(r"`([\w./]+)`", BENCHMARKS.with_name("kinds.md").read_text())
+
+    assert {"allocationScore", "ringBusBandwidth", "channel", "k8s.cni.cncf.io/deviceID"} <= published
+    assert published <= set(named)
