@@ -10,7 +10,6 @@ from threading import Event
 from typing import Any, Final, TypeVar
 
 from controller.model.claims import ClaimSeen
-from controller.pools.objects import API_VERSION, KIND
 from controller.pools.ports import PoolWriteFailed, PoolWriteRefused
 from controller.run.ports import WriteFailed
 from kube_api import (
@@ -26,6 +25,7 @@ from kube_api import (
     Store,
     Unreadable,
 )
+from scheduler_core.frontends.multi_node.pool_object import API_VERSION, KIND
 from scheduler_core.model.claim import AllocatedClaim
 from scheduler_core.model.ownership import POOL_LABEL
 from scheduler_core.publishing.documents import Document

@@ -20,6 +20,7 @@ from tangram.face import Parser
 from tangram.files import add_files, read_files
 from tangram.objects import read_objects
 from tangram.options import CONFIGURED_DRIVER, add_driver_name
+from tangram.preparable import driver_of
 from tangram.program.streams import complain
 
 MAKES_PODS = frozenset(POD_KINDS) - {"Pod"}
@@ -77,7 +78,7 @@ def read_present(options: Namespace) -> AllocationInput:
     everything = read_files(options)
     others = tuple(one for one in everything if str(one.content.get("kind")) in MAKES_PODS)
     documents = tuple(one for one in everything if str(one.content.get("kind")) not in MAKES_PODS)
-    objects = read_objects(documents)
+    objects = read_objects(documents, driver_of(options))
     cluster = read_cluster(objects)
     nodes = nodes_of(options.node_name, objects, cluster.pools)
     return AllocationInput(objects, cluster, ClusterState.of(cluster), nodes, documents, others)
@@ -125,5 +126,7 @@ def nodes_of(wanted: str | None, objects: Objects, pools: Iterable[Pool]) -> tup
     found = objects.nodes_to_try(pools, wanted)
     if not found:
         rule = "no file has a Node and no slice names one: say on which node to allocate"
-        raise bad_argument("--node-name", None, rule)
+        raise bad_argument("--node-name", None, "; ".join((rule, *objects.missing_nodes())))
+    for sentence in objects.missing_nodes() if wanted is None else ():
+        complain(sentence)
     return found

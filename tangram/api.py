@@ -12,7 +12,6 @@ from threading import Event
 from typing import Any, Final
 
 from agent.api import COMPOSITE_SLICES
-from controller.pools import objects as pools
 from kube_api import (
     DEVICE_CLASSES,
     EVENTS,
@@ -36,6 +35,7 @@ from kube_api import (
     Upserted,
     usual_namespace,
 )
+from scheduler_core.frontends.multi_node import pool_object
 from tangram.clusters import Reading, V
 from tangram.doctor.finding import ObjectRef
 from tangram.errors import BadInput, Unreachable
@@ -53,7 +53,7 @@ _POLICIES: Final = Resource.of(_ADMISSION, "ValidatingAdmissionPolicy", "validat
 _POLICY_BINDINGS: Final = Resource.of(
     _ADMISSION, "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"
 )
-_POOLS: Final = Resource.of(pools.API_VERSION, pools.KIND, "multinodepools")
+_POOLS: Final = Resource.of(pool_object.API_VERSION, pool_object.KIND, "multinodepools")
 _DIAGNOSED: Final = (EVENTS, _POLICIES, _POLICY_BINDINGS, _POOLS)
 _RESOURCES: Final = {one.kind: one for one in (*_SHOWN, *_MEASURED, *_DIAGNOSED, _RESOURCE_CLASSES)}
 _POD_GROUPS: Final = tuple(

@@ -10,10 +10,11 @@ from scheduler_core.frontends.classes import documents as class_documents
 from scheduler_core.frontends.classes.documents import decode_class_objects
 from scheduler_core.frontends.classes.placement import ClassPlacement
 from scheduler_core.frontends.classes.published_devices import PublishedDevices
-from scheduler_core.frontends.objects import KINDS, decode_objects
+from scheduler_core.frontends.objects import KINDS
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.state.cluster_state import ClusterState
 from tangram.errors import BadInput
+from tangram.objects import read_objects
 
 CLASS_KINDS: Final = (*class_documents.KINDS, *KINDS)
 
@@ -21,8 +22,8 @@ CLASS_KINDS: Final = (*class_documents.KINDS, *KINDS)
 def read_class_input(documents: Sequence[Document]) -> ClassPlacement:
     """Return what files say. Raises: BadInput naming file, object, field, value and rule."""
     others = [one for one in documents if one.content.get("kind") not in class_documents.KINDS]
+    objects = read_objects(others)
     try:
-        objects = decode_objects(others)
         cluster = Cluster(pools=objects.pools(), classes={}, allocated=objects.allocated)
         published = PublishedDevices.of(ClusterState.of(cluster))
         mine = decode_class_objects(documents, published.by_node)

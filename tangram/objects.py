@@ -6,12 +6,27 @@ from collections.abc import Iterable
 
 from scheduler_core.codec.documents import Document, InvalidDocument
 from scheduler_core.frontends.objects import Objects, decode_objects
+from scheduler_core.model.names import DEFAULT_DRIVER
 from tangram.errors import BadInput
+from tangram.program.streams import complain
 
 
-def read_objects(documents: Iterable[Document]) -> Objects:
-    """Return what documents describe. Raises: BadInput naming file, object, field, value and rule."""
+def read_objects(
+    documents: Iterable[Document], driver: str = DEFAULT_DRIVER, *, shows_mistakes: bool = False
+) -> Objects:
+    """Return what documents describe, and report what MultiNodePools leave out or wait for.
+
+    Shape: ``driver`` is our own; with ``shows_mistakes`` the caller shows pools that cannot be used.
+    Raises: BadInput naming file, object, field, value and rule.
+    """
     try:
-        return decode_objects(documents)
+        objects = decode_objects(documents, driver)
     except InvalidDocument as error:
         raise BadInput(str(error)) from error
+    for one in objects.multi_node:
+        if one.is_mistaken and not shows_mistakes:
+            raise BadInput(f"{one.sentences[0]}; nothing of it is published")
+        if one.unpublished is None:
+            for sentence in one.sentences:
+                complain(sentence)
+    return objects

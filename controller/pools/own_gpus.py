@@ -11,16 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from controller.pools.closing import closed, is_begun, opened
-from controller.pools.in_use import minors_by_node, why_held, why_not_withheld
-from controller.pools.objects import FINALIZER, PoolObject
 from controller.pools.ports import InUse, PoolWriteRefused, WriteFinalizers
-from controller.pools.wanted import layouts
 from controller.pools.writing import FieldsDropped, PoolWriting
-from scheduler_core.codec.members import members_of
-from scheduler_core.model.ownership import MULTI_NODE
+from scheduler_core.frontends.multi_node.closing import CHANGED, closed, is_begun, opened
+from scheduler_core.frontends.multi_node.in_use import minors_by_node, why_held, why_not_withheld, why_taken
+from scheduler_core.frontends.multi_node.pool_object import FINALIZER, PoolObject, layouts
 from scheduler_core.model.pool import Pool
-from scheduler_core.publishing.documents import Document
 from scheduler_core.publishing.plan import plan
 
 _log = logging.getLogger("controller.pools")
@@ -28,10 +24,6 @@ AGAIN_S: Final = 5.0
 """How soon a pool that waits for others is looked at again."""
 SETTLE_S: Final = 3.0
 """How long GPUs must be free before they change pools: kube-scheduler may write what it decided before."""
-
-_CHANGED: Final = (
-    "its devices cannot change while they are published: delete the MultiNodePool and create another one"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +88,11 @@ class OwnGpus:
         if stored:
             begun = next((one for one in choices if is_begun(one, stored)), None)
             if begun is None:
-                return Standing(_CHANGED)
+                return Standing(CHANGED)
             if plan(opened(begun), stored) and plan(begun, stored):
                 self._writing.reach(found.name, begun)  # a write failed half-way
             return None
-        if (taken := self._why_taken(found)) is not None:
+        if (taken := why_taken(found, self._writing.all_stored(), self._driver)) is not None:
             return Standing(taken)
         if FINALIZER not in found.finalizers:
             self._writing.count += 1
@@ -163,18 +155,3 @@ class OwnGpus:
     def _why_held(self, found: PoolObject) -> str | None:
         problem = why_held(found.pool_name, self._in_use.claims(), self._driver)
         return None if problem is None else f"it is deleted, and {problem}"
-
-    def _why_taken(self, found: PoolObject) -> str | None:
-        """Return which other pool has one of the GPUs."""
-        wanted = minors_by_node(found.members)
-        by_pool: dict[str, list[Document]] = {}
-        for one in self._writing.all_stored():
-            if one["spec"]["driver"] == self._driver and one["spec"]["pool"]["name"] != found.pool_name:
-                by_pool.setdefault(one["spec"]["pool"]["name"], []).append(one)
-        for name, slices in sorted(by_pool.items()):
-            for node, minors in minors_by_node(members_of(slices)).items():
-                if both := minors & wanted.get(node, frozenset()):
-                    other = name.removeprefix(MULTI_NODE)
-                    gpu = f"GPU {min(both)} of node {node}"
-                    return f"{gpu} is in MultiNodePool {other} already: each GPU can be in one only"
-        return None

@@ -13,13 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from controller.pools.objects import PoolObject, read_pool
 from controller.pools.own_gpus import OwnGpus, Standing
 from controller.pools.ports import PoolWriteFailed, PoolWriteRefused, WritePoolStatus
 from controller.pools.status import PoolStatus, status_patch
-from controller.pools.wanted import layouts, published_names
-from controller.pools.writing import FieldsDropped, PoolWriting
+from controller.pools.writing import FieldsDropped, PoolWriting, published_names
 from scheduler_core.base.errors import CoreError
+from scheduler_core.frontends.multi_node.pool_object import PoolObject, layouts, read_pool
 from scheduler_core.model.pool import Pool
 from scheduler_core.publishing.documents import Document
 from scheduler_core.publishing.plan import plan

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from controller import conditions
-from controller.pools.objects import PoolObject
+from scheduler_core.frontends.multi_node.pool_object import PoolObject
 
 PUBLISHED: Final = "Published"
 """The condition of an object: its slices are stored as its spec says."""

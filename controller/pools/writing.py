@@ -6,13 +6,15 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from controller.pools.ports import PoolSlices, PoolWriteRefused
-from controller.pools.wanted import of_pool, trial
+from scheduler_core.frontends.multi_node.pool_object import of_pool
+from scheduler_core.model.ownership import MULTI_NODE
 from scheduler_core.publishing.documents import Document
 from scheduler_core.publishing.plan import Create, Delete, Update, Write, plan
 from scheduler_core.publishing.sameness import dropped
 
 _PER_DEVICE: Final = "perDeviceNodeSelection"
 _TAINTS: Final = "taints"
+_TRIAL: Final = "-trial"
 
 
 class FieldsDropped(Exception):
@@ -54,7 +56,7 @@ class PoolWriting:
         lost: frozenset[str] = frozenset()
         for one in wanted:
             try:
-                lost |= dropped(one, self._slices.create(trial(one), dry_run=True))
+                lost |= dropped(one, self._slices.create(_trial(one), dry_run=True))
             except PoolWriteRefused as error:
                 # A server that drops the field by which devices select nodes misses any selection then.
                 if _PER_DEVICE in one["spec"] and _PER_DEVICE in str(error):
@@ -81,3 +83,15 @@ class PoolWriting:
 def _refuse_loss(sent: Document, stored: Document) -> None:
     if lost := dropped(sent, stored):
         raise FieldsDropped(lost)
+
+
+def published_names(stored: Iterable[Document]) -> frozenset[str]:
+    """Return the names of the objects that stored slices belong to."""
+    pools = (str(one["spec"]["pool"]["name"]) for one in stored)
+    return frozenset(name.removeprefix(MULTI_NODE) for name in pools if name.startswith(MULTI_NODE))
+
+
+def _trial(document: Document) -> Document:
+    """Return a slice for a dry run, under a name that no stored one has."""
+    metadata = document["metadata"]
+    return {**document, "metadata": {**metadata, "name": f"{metadata['name']}{_TRIAL}"}}

@@ -6,7 +6,7 @@ The ``kind`` of a document says which object it is, and the fields of a slice sa
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Final, TypeVar
 
 from scheduler_core.base.errors import message
@@ -23,12 +23,19 @@ from scheduler_core.codec.documents import (
 from scheduler_core.codec.fields import subject_of
 from scheduler_core.codec.reserved import reserved_for
 from scheduler_core.dialects.mixins import pools as composite_pools
+from scheduler_core.frontends.multi_node import pool_object
+from scheduler_core.frontends.multi_node.pool_object import PoolObject, read_pool
+from scheduler_core.frontends.multi_node.trial import TriedPool, tried_pools
+from scheduler_core.frontends.occupancy.naming import nodes_text
 from scheduler_core.frontends.partitions import device_value
 from scheduler_core.frontends.partitions.device_value import DeviceObject
 from scheduler_core.model.claim import AllocatedClaim, Claim, ClaimRef, DeviceClass
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.composite import CompositeSlice
-from scheduler_core.model.nodes import Node, OnNode, SliceSelection
+from scheduler_core.model.device import DeviceName
+from scheduler_core.model.names import DEFAULT_DRIVER
+from scheduler_core.model.nodes import NOWHERE, Matching, Node, NodeSelection, OnNode, Operator, admits
+from scheduler_core.model.ownership import MULTI_NODE
 from scheduler_core.model.pool import Pool
 from scheduler_core.state.cluster_state import effective
 
@@ -40,21 +47,38 @@ _VERSIONS: Final = {
     "ResourceClaim": _DRA,
     "ResourceClaimTemplate": _DRA,
     "Node": ("v1",),
+    pool_object.KIND: (pool_object.API_VERSION,),
     device_value.KIND: (device_value.API_VERSION,),
     "Pod": ("v1",),
 }
 KINDS: Final = tuple(_VERSIONS)
 HOSTNAME_LABEL: Final = "kubernetes.io/hostname"
 
-Decoded = CompositeSlice | v1.V1Slice | DeviceClass | Claim | AllocatedClaim | Node | DeviceObject | Document
+Decoded = (
+    CompositeSlice
+    | v1.V1Slice
+    | DeviceClass
+    | Claim
+    | AllocatedClaim
+    | Node
+    | PoolObject
+    | DeviceObject
+    | Document
+)
 """What a document says. A Pod stays a document: what it holds is read beside the pools."""
 
-_One = TypeVar("_One", CompositeSlice, v1.V1Slice, Claim, AllocatedClaim, Node, DeviceObject, Document)
+_One = TypeVar(
+    "_One", CompositeSlice, v1.V1Slice, Claim, AllocatedClaim, Node, PoolObject, DeviceObject, Document
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Objects:
-    """What documents describe. Shape: each in the order of the documents; ``classes`` by name."""
+    """What documents describe.
+
+    Shape: each in the order of the documents; ``classes`` by name. The slices that MultiNodePools become
+           are among the slices, in place of others of their pools.
+    """
 
     composite_slices: tuple[CompositeSlice, ...] = ()
     v1_slices: tuple[v1.V1Slice, ...] = ()
@@ -62,6 +86,7 @@ class Objects:
     claims: tuple[Claim, ...] = ()
     allocated: tuple[AllocatedClaim, ...] = ()
     nodes: tuple[Node, ...] = ()
+    multi_node: tuple[TriedPool, ...] = ()
     reported: tuple[DeviceObject, ...] = ()
     pods: tuple[Document, ...] = ()
 
@@ -74,7 +99,12 @@ class Objects:
         by_v1 = {pool.id: pool for pool in v1.pools(self.v1_slices)}
         found = (effective(by_composite.get(one), by_v1.get(one)) for one in {**by_composite, **by_v1})
         slices = (pool for pool in found if pool is not None)
-        return (*slices, *(one.pool for one in self.reported))
+        unpublished = (one.unpublished for one in self.multi_node)
+        return (
+            *slices,
+            *(pool for pool in unpublished if pool is not None),
+            *(one.pool for one in self.reported),
+        )
 
     def cluster(self) -> Cluster:
         """Return the pools, the classes, and what claims and running pods hold.
@@ -106,21 +136,55 @@ class Objects:
         known = {node.name: node for node in self.nodes}
         if wanted is not None:
             return (known.get(wanted, _bare(wanted)),)
-        for name in sorted(_named(pools)):
+        for name in sorted(_named(pools, self.nodes)):
             known.setdefault(name, _bare(name))
         return tuple(known.values())
 
+    def missing_nodes(self) -> Iterator[str]:
+        """Yield what is not known of the nodes from which devices can be used, as sentences.
 
-def decode_objects(documents: Iterable[Document]) -> Objects:
-    """Decode every document. Raises: InvalidDocument naming place, object, field, value and rule."""
+        A selection by labels means nothing without the Node objects that have them.
+        """
+        pools = self.pools()
+        nodes = self.nodes_to_try(pools)
+        for pool in pools:
+            by_labels = [
+                (selection, devices)
+                for selection, devices in _selections(pool).items()
+                if isinstance(selection, Matching)
+                and selection != NOWHERE
+                and not any(admits(selection, node) for node in nodes)
+            ]
+            if by_labels:
+                count = sum(len(devices) for _, devices in by_labels)
+                what = f"{count} of {len(pool.devices)} devices can be used from no node that is known here"
+                selection, devices = by_labels[0]
+                first = f"{devices[0]} from {nodes_text([selection])}"
+                yield f"pool {pool.id}: {what}, as {first}: add the nodes (kubectl get nodes -o yaml)"
+        of_no_node = [pool for pool in pools if pool.id.name.startswith(MULTI_NODE)]
+        known = {node.name for node in self.nodes}
+        unknown = sorted(_named(of_no_node, self.nodes) - known) if known else []
+        if unknown:
+            more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
+            yield f"devices name {', '.join(unknown[:3])}{more}, and no file has a Node of that name"
+
+
+def decode_objects(documents: Iterable[Document], driver: str = DEFAULT_DRIVER) -> Objects:
+    """Decode every document. Raises: InvalidDocument naming place, object, field, value and rule.
+
+    Shape: ``driver`` is our own, whose devices of several nodes are GPUs that nodes publish otherwise.
+    """
     found: list[Decoded] = []
     places: dict[str, str] = {}
+    slices: list[tuple[v1.V1Slice, Document]] = []
     for document in documents:
-        found.append(decode_object(document))
+        found.append(decode_object(document, driver))
+        if isinstance(found[-1], v1.V1Slice):
+            slices.append((found[-1], document))
         name = subject_of(document.content, str(document.content["kind"]))
         if _has_name(document) and places.setdefault(name, document.place) != document.place:
             raise InvalidDocument(document.place, f"{name}: is given twice, first at {places[name]}")
-    return Objects(
+    objects = Objects(
         composite_slices=_of(CompositeSlice, found),
         v1_slices=_of(v1.V1Slice, found),
         classes={one.name: one for one in found if isinstance(one, DeviceClass)},
@@ -130,9 +194,33 @@ def decode_objects(documents: Iterable[Document]) -> Objects:
         reported=_of(DeviceObject, found),
         pods=_of(Document, found),
     )
+    pools = _of(PoolObject, found)
+    return with_multi_node_pools(objects, pools, slices) if pools else objects
 
 
-def decode_object(document: Document) -> Decoded:
+def with_multi_node_pools(
+    objects: Objects, pools: Sequence[PoolObject], slices: Iterable[tuple[v1.V1Slice, Document]]
+) -> Objects:
+    """Return objects with what would become of MultiNodePools. Shape: ``slices`` as read and as written."""
+    stored = [
+        document.content if one.name else {**document.content, "metadata": {"name": ""}}
+        for one, document in slices
+        if one.pool.name.startswith(MULTI_NODE)
+    ]
+    others = {pool.id: pool for pool in objects.pools()}
+    tried = tried_pools(pools, stored, others, objects.allocated)
+    names = {one.object.pool_name for one in tried}
+    published = (v1.decode_slice(slice_) for one in tried for slice_ in one.slices)
+    return replace(
+        objects,
+        # Only the controller writes pools of these names, and never in the composite dialect.
+        composite_slices=tuple(one for one in objects.composite_slices if one.pool.name not in names),
+        v1_slices=(*(one for one in objects.v1_slices if one.pool.name not in names), *published),
+        multi_node=tried,
+    )
+
+
+def decode_object(document: Document, driver: str = DEFAULT_DRIVER) -> Decoded:
     """Decode one document. Raises: InvalidDocument, also for a kind or a version that is not read here."""
     content = document.content
     _check_version(document)
@@ -150,6 +238,11 @@ def decode_object(document: Document) -> Decoded:
             return decoded(document, decode_node)
         case "Pod":
             return document
+        case pool_object.KIND:
+            pool = decoded(document, lambda written: read_pool(written, driver))
+            if pool.composite is None:  # not even which devices it has
+                raise InvalidDocument(document.place, str(pool.content))
+            return pool
         case device_value.KIND:
             from scheduler_core.frontends.pods.device_object import decode_device  # few files have one
 
@@ -208,12 +301,31 @@ def _check_version(document: Document) -> None:
         raise InvalidDocument(document.place, message(str(kind), "apiVersion", version, rule))
 
 
-def _named(pools: Iterable[Pool]) -> set[str]:
-    """Return the names of the nodes that pools and devices name."""
-    selections: list[SliceSelection] = []
-    for pool in pools:
-        selections += [*pool.seen_from, *(device.nodes for device in pool.devices)]
-    return {nodes.name for nodes in selections if isinstance(nodes, OnNode)}
+def _named(pools: Iterable[Pool], known: Iterable[Node]) -> set[str]:
+    """Return the names of the nodes that pools and devices name, by name or by the label with it."""
+    hosts = {
+        node.labels.get(HOSTNAME_LABEL) for node in known
+    }  # a node may be called otherwise than its host
+    names: set[str] = set()
+    for nodes in {nodes for pool in pools for nodes in (*pool.seen_from, *_selections(pool))}:
+        match nodes:
+            case OnNode(name=name):
+                names.add(name)
+            case Matching(requirements=requirements):
+                for one in requirements:
+                    if one.operator is Operator.IN and (one.is_field or one.key == HOSTNAME_LABEL):
+                        names.update(set(one.values) if one.is_field else set(one.values) - hosts)
+            case _:
+                pass
+    return names
+
+
+def _selections(pool: Pool) -> Mapping[NodeSelection, list[DeviceName]]:
+    """Return the devices of a pool by the nodes from which they can be used."""
+    found: dict[NodeSelection, list[DeviceName]] = {}
+    for device in pool.devices:
+        found.setdefault(device.nodes, []).append(device.name)
+    return found
 
 
 def _bare(name: str) -> Node:

@@ -36,7 +36,7 @@ def add(parsers: Subparsers) -> None:
     completes(node, node_names)
     source.add_argument("--machine", metavar="DIR", type=Path, help="a simulated machine in its directory")
     source.add_argument("--real", action="store_true", help="the machine that this runs on")
-    add_files(parser, "slices in YAML or JSON", among=source)
+    add_files(parser, "slices and MultiNodePools in YAML or JSON", among=source)
     source.add_argument(
         "--sizes", action="store_true", help="print the slice sizes of every shipped machine and nothing else"
     )
@@ -94,10 +94,6 @@ def _check(options: Namespace) -> None:
         raise bad_argument("--as", options.form, "has no effect with --sizes")
     if options.compatibility and (options.form is not None or not (options.files or options.cluster)):
         raise bad_argument("--compatibility", None, "needs --file or --cluster, and excludes --as")
-    if options.driver_name is not None and options.files:
-        raise bad_argument(
-            "--driver-name", options.driver_name, "has no effect with --file: slices name theirs"
-        )
     if options.node_name is not None and not options.real:
         raise bad_argument("--node-name", options.node_name, "is for --real; simulated machines have a name")
 

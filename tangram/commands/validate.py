@@ -1,7 +1,7 @@
 """``tangram validate``: what is wrong with the objects in files.
 
 The core judges claims, classes, slices and pods; here are the judges of what it does not know: the schemas of
-all kinds, the policy of the agent, and the pools and groups of the controller.
+all kinds, the policy of the agent, and the groups of the controller.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from itertools import groupby
 
 from rich.console import Group, RenderableType
@@ -19,8 +18,6 @@ from agent.policy.model import KIND as POLICY
 from agent.policy.model import InvalidPolicy
 from agent.policy.reading import read_policy
 from controller.gangs.reading import membership_of
-from controller.pools.objects import KIND as POOL
-from controller.pools.objects import read_pool
 from scheduler_core.codec.claims import decode_class
 from scheduler_core.codec.documents import Document
 from scheduler_core.frontends.validation.documents import Judges
@@ -68,7 +65,7 @@ def _run(options: Namespace, face: Face) -> int:
         usual,
         judges=Judges(
             schema=schema_findings,
-            kinds={POLICY: _policy, POOL: partial(_pool, driver), "DeviceTaintRule": lambda _: ()},
+            kinds={POLICY: _policy, "DeviceTaintRule": lambda _: ()},
             group_of=membership_of,
         ),
         has_all_claims=not options.cluster,
@@ -87,13 +84,6 @@ def _policy(document: Document) -> Iterator[Finding]:
         read_policy(document.place, document.content)
     except InvalidPolicy as error:
         yield Reporter(document).refused(error)
-
-
-def _pool(driver: str, document: Document) -> Iterator[Finding]:
-    report = Reporter(document)
-    content = read_pool(document.content, driver).content
-    if isinstance(content, str):
-        yield report.error("spec", content.removeprefix(f"{report.subject}: "))
 
 
 def _picture(findings: Sequence[Finding], documents: int, skipped: Mapping[str, int]) -> RenderableType:

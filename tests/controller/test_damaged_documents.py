@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller import reading
-from controller.pools.objects import read_pool
+from scheduler_core.frontends.multi_node.pool_object import read_pool
 from scheduler_core.model.claim import ClaimRef, DeviceClass
 from scheduler_core.model.ownership import AMOUNTS, CLAIM, TEMPLATES
 

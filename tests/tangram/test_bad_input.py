@@ -130,10 +130,6 @@ ARGUMENTS = {
     "nothing to show": (["show"], ["--node", "--machine", "--real", "--file"]),
     "two things to show": (["show", "--node", "a100x2", "--real"], ["--real", "not allowed with"]),
     "a form with the table of sizes": (["show", "--sizes", "--as", "v1"], ["--as", "'v1'", "--sizes"]),
-    "a driver name for slices that have one": (
-        ["show", "-f", "x.yaml", "--driver-name", "d.example.com"],
-        ["--driver-name", "'d.example.com'", "--file"],
-    ),
     "a node name for a machine that has one": (
         ["show", "--node", "a100x2", "--node-name", "mine"],
         ["--node-name", "'mine'", "--real"],

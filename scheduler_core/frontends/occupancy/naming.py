@@ -10,6 +10,7 @@ from scheduler_core.model.nodes import AllNodes, Matching, NodeSelection, OnNode
 
 NAMELESS: Final = "device"
 _MOST: Final = 3
+_MOST_VALUES: Final = 8
 _SIGNS: Final = {Operator.GT: ">", Operator.LT: "<"}
 
 
@@ -54,8 +55,13 @@ def _requirement(one: Requirement) -> str:
         case Operator.IN if len(one.values) == 1:
             return f"{key}={one.values[0]}"
         case Operator.IN:
-            return f"{key} one of {'|'.join(one.values)}"
+            return f"{key} one of {_values(one)}"
         case Operator.NOT_IN:
-            return f"{key} none of {'|'.join(one.values)}"
+            return f"{key} none of {_values(one)}"
         case Operator.GT | Operator.LT:
             return f"{key}{_SIGNS[one.operator]}{one.values[0]}"
+
+
+def _values(one: Requirement) -> str:
+    more = f"|… ({len(one.values)})" if len(one.values) > _MOST_VALUES else ""
+    return f"{'|'.join(one.values[:_MOST_VALUES])}{more}"

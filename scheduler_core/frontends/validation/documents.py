@@ -65,8 +65,8 @@ class ReadClaim:
 class ReadDocuments:
     """What documents say.
 
-    Shape: classes by name, each with its document; ``pods`` are not read yet; ``skipped`` counts the
-           documents that are not judged by their kind.
+    Shape: classes by name, each with its document; ``pods`` are not read yet; ``published`` are the slices
+           that MultiNodePools become; ``skipped`` counts the documents that are not judged by their kind.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -74,10 +74,11 @@ class ReadDocuments:
     classes: dict[str, tuple[DeviceClass, Document]] = field(default_factory=dict)
     pods: list[Document] = field(default_factory=list)
     slices: Slices = field(default_factory=Slices)
+    published: tuple[Document, ...] = ()
     skipped: Counter[str] = field(default_factory=Counter)
 
 
-def read_documents(documents: Sequence[Document], others: Mapping[str, Judge]) -> ReadDocuments:
+def read_documents(documents: Sequence[Document], others: Mapping[str, Judge], driver: str) -> ReadDocuments:
     """Read documents. Shape: findings in the order of the documents; ``others`` judge further kinds."""
     found = ReadDocuments()
     places: dict[str, str] = {}
@@ -99,7 +100,9 @@ def read_documents(documents: Sequence[Document], others: Mapping[str, Judge]) -
         elif kind in POD_KINDS:
             found.pods.append(document)
         else:
-            found.findings += _read(document, found)
+            found.findings += _read(document, found, driver)
+    allocated = (one.allocated for one in found.claims)
+    found.published = found.slices.finish(tuple(one for one in allocated if one is not None))
     found.findings += found.slices.findings()
     return found
 
@@ -115,12 +118,12 @@ def _is_skipped(content: Mapping[str, Any], others: Mapping[str, Judge]) -> bool
     return not is_of_kubernetes and group not in ("tangram.dev", "scheduling.koordinator.sh")
 
 
-def _read(document: Document, found: ReadDocuments) -> Iterator[Finding]:
+def _read(document: Document, found: ReadDocuments, driver: str) -> Iterator[Finding]:
     """Read one document into ``found``. Yield why it cannot be read, and which parts of it are not used."""
     report, kind = Reporter(document), document.content.get("kind")
     try:
         if kind in SLICES:
-            found.slices.read(document)
+            found.slices.read(document, driver)
             return
         if ours := _OURS.get(str(kind)):
             ours(document.content)

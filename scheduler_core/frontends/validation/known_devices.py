@@ -13,6 +13,7 @@ from scheduler_core.cel.view import DeviceView
 from scheduler_core.frontends.configuration.check import TYPE, type_of
 from scheduler_core.model.device import Device, QualifiedName
 from scheduler_core.model.names import domain_and_identifier
+from scheduler_core.model.ownership import MULTI_NODE
 from scheduler_core.model.pool import Pool
 from scheduler_core.rules.selectors import Selector, view
 
@@ -48,6 +49,8 @@ class KnownDevices:
 
         Of a selector for types that nobody publishes, nothing is known.
         """
+        if not self._has_pools_of_nodes:
+            return
         demanded = selector.demanded(self.driver, TYPE)
         if demanded is not None and self._types.isdisjoint(demanded):
             return
@@ -65,6 +68,8 @@ class KnownDevices:
 
         Of types nothing is said: a class may select what other nodes have.
         """
+        if not self._has_pools_of_nodes:
+            return
         demanded = selector.demanded(self.driver, TYPE)
         if demanded is not None and self._types.isdisjoint(demanded):
             return
@@ -92,6 +97,11 @@ class KnownDevices:
             for text in (value if isinstance(value, tuple) else (value,))
             if isinstance(text, str)
         )
+
+    @cached_property
+    def _has_pools_of_nodes(self) -> bool:
+        """Whether the slices say what nodes have; devices of several nodes say nothing about those of one."""
+        return any(not pool.id.name.startswith(MULTI_NODE) for pool in self.pools)
 
     @cached_property
     def _views(self) -> list[tuple[Device, DeviceView]]:

@@ -10,14 +10,17 @@ from scheduler_core.base.quantity import Quantity
 from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec import composite
 from scheduler_core.codec.documents import Document
-from scheduler_core.codec.v1 import V1Slice
-from scheduler_core.frontends.objects import Objects, decode_object
+from scheduler_core.codec.v1 import V1Slice, decode_slice
+from scheduler_core.frontends.multi_node import pool_object
+from scheduler_core.frontends.multi_node.pool_object import PoolObject, read_pool
+from scheduler_core.frontends.objects import Objects, decode_object, with_multi_node_pools
 from scheduler_core.frontends.validation.finding import Finding, Reporter
+from scheduler_core.model.claim import AllocatedClaim
 from scheduler_core.model.composite import CompositeSlice
 from scheduler_core.model.device import DeviceName
 from scheduler_core.model.pool import Pool
 
-SLICES: Final = ("ResourceSlice", composite.KIND)
+SLICES: Final = ("ResourceSlice", composite.KIND, pool_object.KIND)
 
 
 @dataclass(slots=True)
@@ -26,18 +29,44 @@ class Slices:
 
     composite: list[tuple[CompositeSlice, Document]] = field(default_factory=list)
     v1: list[tuple[V1Slice, Document]] = field(default_factory=list)
+    multi_node: list[tuple[PoolObject, Document]] = field(default_factory=list)
+    objects: Objects = field(default_factory=Objects)
 
-    def read(self, document: Document) -> None:
-        """Add a slice. Raises: InvalidDocument where it cannot be read as a whole."""
+    def read(self, document: Document, driver: str) -> None:
+        """Add a slice, or a MultiNodePool. Raises: CoreError where it cannot be read as a whole."""
+        if document.content.get("kind") == pool_object.KIND:
+            self.multi_node.append((read_pool(document.content, driver), document))
+            return
         decoded = decode_object(document)
         if isinstance(decoded, CompositeSlice):
             self.composite.append((decoded, document))
         elif isinstance(decoded, V1Slice):
             self.v1.append((decoded, document))
 
+    def finish(self, allocated: tuple[AllocatedClaim, ...]) -> tuple[Document, ...]:
+        """Form the pools of all that was read; return the slices that MultiNodePools become.
+
+        These are judged as others are, at the places of their objects.
+        """
+        read = Objects(
+            composite_slices=tuple(one for one, _ in self.composite),
+            v1_slices=tuple(one for one, _ in self.v1),
+            allocated=allocated,
+        )
+        self.objects = with_multi_node_pools(read, [one for one, _ in self.multi_node], self.v1)
+        written = {id(document.content) for _, document in self.v1}
+        published = tuple(
+            Document(document.place, slice_)
+            for tried, (_, document) in zip(self.objects.multi_node, self.multi_node, strict=True)
+            for slice_ in tried.slices
+            if id(slice_) not in written
+        )
+        self.v1 += [(decode_slice(one.content), one) for one in published]
+        return published
+
     def pools(self) -> tuple[Pool, ...]:
         """Return the pools that the slices form."""
-        return self._objects().pools()
+        return self.objects.pools()
 
     def findings(self) -> Iterator[Finding]:
         """Yield what is wrong with the entries of each slice, then with those of each pool."""
@@ -56,14 +85,16 @@ class Slices:
                 reported.add(problem)
                 yield _entry(document, problem)
             yield from _server_rules(v1_slice, document)
+        for tried, (_, document) in zip(self.objects.multi_node, self.multi_node, strict=True):
+            if tried.problem is not None:
+                report = Reporter(document)
+                say = report.warning if tried.is_waiting else report.error
+                yield say("spec", tried.problem.removeprefix(f"{report.subject}: "))
         for pool in self.pools():
-            yield from self._of_pool(pool, reported)
-
-    def _objects(self) -> Objects:
-        return Objects(
-            composite_slices=tuple(one for one, _ in self.composite),
-            v1_slices=tuple(one for one, _ in self.v1),
-        )
+            if pool.id.name not in {
+                one.object.pool_name for one in self.objects.multi_node if not one.slices
+            }:
+                yield from self._of_pool(pool, reported)
 
     def _of_pool(self, pool: Pool, reported: set[str]) -> Iterator[Finding]:
         slices: list[tuple[CompositeSlice | V1Slice, Document]] = [*self.composite, *self.v1]

@@ -60,7 +60,7 @@ def validate(
     Shape: ``usual`` are the classes that count if the documents have none; ``has_all_claims`` if a claim or
            template that pods name and no document has is missing.
     """
-    read = read_documents(documents, judges.kinds)
+    read = read_documents(documents, judges.kinds, driver)
     known = KnownDevices(read.slices.pools(), driver)
     found = [*read.findings, *_of_classes(read, known)]
     classes = Classes(_classes(read, usual), bool(read.classes))
@@ -83,7 +83,7 @@ def validate(
     if not read.pods:  # then the claims count as those of one pod, as for tangram allocate
         found += _after_admin_access([claim for claim in read.claims if claim.allocated is None])
     refused = {(one.place, one.path) for one in found if one.level is Level.ERROR}
-    for document in documents:
+    for document in (*documents, *read.published):
         found += (one for one in judges.schema(document) if (one.place, one.path) not in refused)
     order = {document.place: index for index, document in enumerate(documents)}
     return Validation(

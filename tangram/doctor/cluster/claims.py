@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from controller.model.claims import FINALIZER as OF_CLAIMS
-from controller.pools.objects import FINALIZER as OF_POOLS
+from scheduler_core.frontends.multi_node.pool_object import FINALIZER as OF_POOLS
 from scheduler_core.model.ownership import MULTI_NODE
 from tangram.doctor import kinds
 from tangram.doctor.cluster.facts import ClusterFacts, Document, full_name, name_of, part, ref_of

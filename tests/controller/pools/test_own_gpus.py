@@ -5,9 +5,9 @@ import copy
 import pytest
 from gpu_pools import OWN, POOL, Site, example, gpu, holding, slice_of
 
-from controller.pools.objects import FINALIZER, read_pool
 from controller.pools.own_gpus import SETTLE_S
 from scheduler_core.codec.members import members_of
+from scheduler_core.frontends.multi_node.pool_object import FINALIZER, read_pool
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pool_server import PoolServer, publisher_of
 
-from controller.pools.objects import read_pool
 from scheduler_core.books.ledger import Ledger, Overdrawn
 from scheduler_core.codec import v1
+from scheduler_core.frontends.multi_node.pool_object import read_pool
 from scheduler_core.model.nodes import Node, admits
 
 ROOT = Path(__file__).parents[3]

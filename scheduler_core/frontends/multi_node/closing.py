@@ -13,6 +13,10 @@ from scheduler_core.model.ownership import NOBODY, OWNER, TAINT_EFFECT
 from scheduler_core.publishing.documents import Document
 from scheduler_core.publishing.sameness import same
 
+CHANGED: Final = (
+    "its devices cannot change while they are published: delete the MultiNodePool and create another one"
+)
+"""Why a pool of our own GPUs stays as it is: claims may have its devices."""
 TAINT: Final = {"key": OWNER, "value": NOBODY, "effect": TAINT_EFFECT}
 
 

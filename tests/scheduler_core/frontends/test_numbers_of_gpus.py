@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controller.pools.in_use import why_not_withheld
+from scheduler_core.frontends.multi_node.in_use import why_not_withheld
 
 DRIVER = "tangram.dev"
 

@@ -8,13 +8,15 @@ what they are.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
-from scheduler_core.codec.members import Members
+from scheduler_core.base.quick_dataclass import dataclass
+from scheduler_core.codec.members import Members, members_of
+from scheduler_core.frontends.multi_node.pool_object import PoolObject
 from scheduler_core.frontends.partitions.gpu_numbers import numbers_in
 from scheduler_core.model.claim import AllocatedClaim
 from scheduler_core.model.names import qualified
+from scheduler_core.model.ownership import MULTI_NODE
 from scheduler_core.publishing.documents import Document
 from scheduler_core.publishing.plan import generation_of
 
@@ -57,6 +59,25 @@ def why_not_withheld(
                 f"claim {claim} has device {device_name}, which node {node} does not publish any more. It "
                 "may use one of these GPUs: end the pods of that claim first"
             )
+    return None
+
+
+def why_taken(found: PoolObject, stored: Iterable[Document], driver: str) -> str | None:
+    """Return which other pool has one of the GPUs.
+
+    Shape: ``stored`` are slices of pools that no node owns.
+    """
+    wanted = minors_by_node(found.members)
+    by_pool: dict[str, list[Document]] = {}
+    for one in stored:
+        if one["spec"]["driver"] == driver and one["spec"]["pool"]["name"] != found.pool_name:
+            by_pool.setdefault(one["spec"]["pool"]["name"], []).append(one)
+    for name, slices in sorted(by_pool.items()):
+        for node, minors in minors_by_node(members_of(slices)).items():
+            if both := minors & wanted.get(node, frozenset()):
+                other = name.removeprefix(MULTI_NODE)
+                gpu = f"GPU {min(both)} of node {node}"
+                return f"{gpu} is in MultiNodePool {other} already: each GPU can be in one only"
     return None
 
 
