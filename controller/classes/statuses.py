@@ -12,6 +12,7 @@ from typing import Any
 
 from controller.classes.documents import ClassStatus, is_stored
 from controller.classes.selected import ClassSelector, Selected
+from scheduler_core.frontends.classes.advice import why_unserved
 from scheduler_core.frontends.classes.decode import decode_resource_class
 from scheduler_core.frontends.classes.errors import InvalidResourceClass
 from scheduler_core.frontends.classes.model import ResourceClass
@@ -111,14 +112,17 @@ class ClassStatuses:
         if isinstance(found.content, str):
             return ClassStatus(name, found.generation, problem=found.content)
         count = self._counts[name]
-        return ClassStatus(name, found.generation, count.allocatable, count.requested)
+        return ClassStatus(
+            name, found.generation, count.allocatable, count.requested, unserved=count.unserved
+        )
 
 
 class _Count:
-    """The two numbers of one class, as a sum over pools."""
+    """The two numbers of one class, as a sum over pools, and why no pod can get a device of it."""
 
     def __init__(self, resource_class: ResourceClass, state: ClusterState) -> None:
         self.allocatable = self.requested = 0
+        self.unserved = why_unserved(resource_class)
         self._state = state
         self._selector = ClassSelector(resource_class)
         self._selected: dict[PoolKey, Selected] = {}

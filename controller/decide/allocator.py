@@ -41,7 +41,7 @@ class Allocator:
         self.candidates = Candidates(seen)
         self.engine = Engine(seen.devices, policy)
         self._share_ids = share_ids
-        self._amounts = AmountsDecider(self.engine, share_ids)
+        self._amounts = AmountsDecider(self.engine, share_ids, seen.unserved_classes)
         self._matching: dict[str, bool] = {}
         self._known_as: tuple[object, ...] = ()
 
@@ -82,6 +82,8 @@ class Allocator:
         claims = [one.asked for one in ours]
         found = self._amounts.decide(amounts, claims, admits, self.seen.tables, self._somewhere)
         match found:
+            case None | NoNode() if unserved := self._unserved(amounts):
+                return Wrong(question, unserved)
             case None:
                 return Refused(question)
             case Undecided():
@@ -95,6 +97,11 @@ class Allocator:
                 return Placed(
                     question, found.node, beside, ours, "amounts", found.made, self.seen.devices.classes
                 )
+
+    def _unserved(self, amounts: AmountsWanted) -> str:
+        """Return which of the classes no pod can get, and why."""
+        reasons = self.seen.unserved_classes
+        return "; ".join(reasons[name] for name in amounts.asked.classes if name in reasons)
 
     def ours(self, question: Question) -> tuple[Wanted, ...]:
         """Return the claims that match devices of ours. Raises: CoreError for a claim that is wrong."""

@@ -50,10 +50,11 @@ class Found:
 class AmountsDecider:
     """Decides about amounts in the state of an engine. For one thread."""
 
-    def __init__(self, engine: Engine, share_ids: Callable[[], str]) -> None:
+    def __init__(self, engine: Engine, share_ids: Callable[[], str], unserved: Mapping[str, str]) -> None:
         self._engine = engine
         self._pods = PodDecider(engine)
         self._share_ids = share_ids
+        self._unserved = unserved
 
     def decide(
         self,
@@ -90,7 +91,7 @@ class AmountsDecider:
         found = class_claim(CLASSES, wanted.asked.classes)
         unknown = unknown_classes(found, self._engine.state.classes)
         if unknown:
-            rule = "there is no ResourceClass of this name, or it cannot be read"
+            rule = self._unserved.get(unknown[0], "no ResourceClass has this name")
             raise InvalidClaim(f"claim {wanted.ref}", "", unknown[0], rule)
         return found
 

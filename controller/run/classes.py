@@ -14,6 +14,7 @@ from controller.classes.turns import StatusTurns, StatusWrite
 from controller.run.writer import Outcome
 from controller.state.cluster_seen import ClusterSeen, Effect
 from scheduler_core.base.errors import CoreError
+from scheduler_core.frontends.classes.advice import why_unserved
 from scheduler_core.frontends.classes.claims import engine_class
 from scheduler_core.frontends.classes.decode import decode_resource_class
 from scheduler_core.frontends.classes.pods import DOMAIN
@@ -36,13 +37,19 @@ class ResourceClasses:
         """Take in a class that is new, has changed or is gone."""
         if document is None:
             self._statuses.remove_class(name)
+            self._seen.unserved_classes.pop(name, None)
             return self._seen.remove_class(f"{DOMAIN}{name}")
         self._statuses.set_class(document)
+        self._seen.unserved_classes.pop(name, None)
         try:
-            found = engine_class(decode_resource_class(document), self._seen.driver)
+            read = decode_resource_class(document)
+            found = engine_class(read, self._seen.driver)
         except CoreError as error:
             _log.warning("pods that ask for this class get nothing: %s", error)
+            self._seen.unserved_classes[name] = str(error)
             return self._seen.remove_class(f"{DOMAIN}{name}")
+        if unserved := why_unserved(read):
+            self._seen.unserved_classes[name] = f"ResourceClass {name}: {unserved}"
         if self._seen.devices.classes.get(found.name) == found:
             return Effect()  # only its status has changed
         return self._seen.set_class(found)

@@ -40,7 +40,8 @@ class ClusterSeen:
 
     Shape: ``waiting`` are the pods without a node, by UID; ``claims`` and ``templates`` by namespace and
            name; ``problems`` are slices that cannot be read, by name; ``sees_all`` where devices of no
-           single node are in ``devices`` too, for showing them; ``hardware`` is another number after each
+           single node are in ``devices`` too, for showing them; ``unserved_classes`` has for resource
+           classes, by their names, why pods get nothing of them; ``hardware`` is another number after each
            change of a slice or of a node's owner; ``doubles`` are devices that several claims hold by
            somebody's mistake.
     """
@@ -57,6 +58,7 @@ class ClusterSeen:
         self.templates: dict[ClaimRef, Mapping[str, Any]] = {}
         self.problems: dict[str, str] = {}
         self.tables: dict[str, NodeTable] = {}
+        self.unserved_classes: dict[str, str] = {}
         self.hardware = 0
         self.doubles: dict[DeviceId, tuple[ClaimRef, ...]] = {}
         self._alive: set[str] = set()

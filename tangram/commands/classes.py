@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from scheduler_core.base.errors import CoreError
+from scheduler_core.frontends.classes.advice import advice
 from scheduler_core.frontends.classes.annotation import annotations_of
 from scheduler_core.frontends.classes.compile import device_class_of
 from scheduler_core.frontends.classes.events import EventRefused, PodOutcome, PodPlaced, PodUnplaced
@@ -53,6 +54,10 @@ def _run(options: Namespace, face: Face) -> int:
         return DONE
     for note in found.published.notes:
         complain(note)
+    devices = [one.properties for listed in found.state.nodes.values() for one in listed]
+    for added in found.state.classes.values():
+        for path, text in advice(added, devices):
+            complain(f"ResourceClass {added.name}: {path}: {text}")
     answers = [(pod.name, found.place(pod)) for pod in found.pending]
     if options.json:
         face.out.json({"classes": _plain_classes(found), "pods": [_plain_pod(*one) for one in answers]})

@@ -200,6 +200,32 @@ def test_the_table_has_a_line_per_class(tangram, folder):
     ]
 
 
+def test_a_value_that_compares_with_nothing_and_a_kind_that_no_driver_publishes_are_warned_of(
+    tangram, folder, dgx, written
+):
+    expression = {"key": "driverVersion", "operator": "Gt", "values": ["30G"]}
+    content = {
+        "apiVersion": "tangram.dev/v1alpha1",
+        "kind": "ResourceClass",
+        "metadata": {"name": "mistaken"},
+        "spec": {"resourceSelector": [{"matchExpressions": [expression]}]},
+    }
+    files = ["-f", dgx, "-f", folder / "classes.yaml", "-f", written("c.json", json.dumps(content))]
+
+    counted, validated = tangram("classes", *files), tangram("validate", *files, "--json")
+
+    place = "spec.resourceSelector[0].matchExpressions[0].values"
+    assert counted.status == validated.status == 0
+    assert (
+        f"ResourceClass mistaken: {place}: '30G' is an amount, which compares with no device's" in counted.err
+    )
+    assert f"ResourceClass hugepages-1gig: {place}: Kind huge-pages: in a cluster pods get" in counted.err
+    assert [(one["subject"], one["path"]) for one in validated.json["findings"]] == [
+        ("ResourceClass hugepages-1gig", place),
+        ("ResourceClass mistaken", place),
+    ]
+
+
 def test_the_help_ends_with_an_example(tangram):
     answer = tangram("classes", "--help")
 

@@ -65,7 +65,7 @@ class Value:
         if self.text:
             return self.text
         if self.amount is not None:
-            return str(Quantity(self.amount.nano))
+            return str(Quantity(self.amount.nano, "i"))
         return "a list" if self.version is None else str(self.version)
 
 

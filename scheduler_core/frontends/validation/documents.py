@@ -18,6 +18,7 @@ from scheduler_core.frontends.classes.decode import (
     decode_node_devices,
     decode_resource_class,
 )
+from scheduler_core.frontends.classes.model import ClassDevice, ResourceClass
 from scheduler_core.frontends.objects import KINDS, decode_object
 from scheduler_core.frontends.partitions.device_value import DeviceObject
 from scheduler_core.frontends.partitions.node_table import NodeTable, node_table_of
@@ -44,10 +45,7 @@ class Judges:
 
 POD_KINDS: Final = ("Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob")
 """Objects with a pod's spec."""
-_OURS: Final[Mapping[str, Callable[[Mapping[str, Any]], object]]] = {
-    CLASS_KIND: decode_resource_class,
-    DEVICES_KIND: decode_node_devices,
-}
+_OURS: Final = (CLASS_KIND, DEVICES_KIND)
 _NO_OBJECT: Final = "documents that are not objects of an API"
 
 
@@ -65,13 +63,16 @@ class ReadClaim:
 class ReadDocuments:
     """What documents say.
 
-    Shape: classes by name, each with its document; ``pods`` are not read yet; ``published`` are the slices
-           that MultiNodePools become; ``skipped`` counts the documents that are not judged by their kind.
+    Shape: classes by name, each with its document; ``listed`` are the devices of NodeDevices; ``pods`` are
+           not read yet; ``published`` are the slices that MultiNodePools become; ``skipped`` counts the
+           documents that are not judged by their kind.
     """
 
     findings: list[Finding] = field(default_factory=list)
     claims: list[ReadClaim] = field(default_factory=list)
     classes: dict[str, tuple[DeviceClass, Document]] = field(default_factory=dict)
+    resource_classes: list[tuple[ResourceClass, Document]] = field(default_factory=list)
+    listed: list[ClassDevice] = field(default_factory=list)
     pods: list[Document] = field(default_factory=list)
     slices: Slices = field(default_factory=Slices)
     published: tuple[Document, ...] = ()
@@ -125,8 +126,8 @@ def _read(document: Document, found: ReadDocuments, driver: str) -> Iterator[Fin
         if kind in SLICES:
             found.slices.read(document, driver)
             return
-        if ours := _OURS.get(str(kind)):
-            ours(document.content)
+        if kind in _OURS:
+            _read_ours(document, found)
             return
         decoded = decode_object(document)
         if isinstance(decoded, DeviceClass):
@@ -151,6 +152,13 @@ def _respelled(report: Reporter, found: NodeTable) -> Iterator[Finding]:
     """Yield the spellings of a table that are read although Koordinator's structure has others."""
     for text in found.table.warnings if found.table is not None else ():
         yield report.warning("metadata.annotations", text.removeprefix(f"{report.subject}: "))
+
+
+def _read_ours(document: Document, found: ReadDocuments) -> None:
+    if document.content["kind"] == CLASS_KIND:
+        found.resource_classes.append((decode_resource_class(document.content), document))
+    else:
+        found.listed += decode_node_devices(document.content)[1]
 
 
 def _claim(document: Document, decoded: Claim | AllocatedClaim) -> ReadClaim:

@@ -15,6 +15,9 @@ from scheduler_core.base.quick_dataclass import dataclass
 from scheduler_core.codec.documents import Document
 from scheduler_core.codec.fields import subject_of
 from scheduler_core.comparison.kube_scheduler import after_admin_access, other_names
+from scheduler_core.frontends.classes.advice import advice
+from scheduler_core.frontends.classes.published import properties_of
+from scheduler_core.frontends.classes.values import Value
 from scheduler_core.frontends.configuration.check import (
     allocated_problems,
     daemon_uses,
@@ -62,7 +65,7 @@ def validate(
     """
     read = read_documents(documents, judges.kinds, driver)
     known = KnownDevices(read.slices.pools(), driver)
-    found = [*read.findings, *_of_classes(read, known)]
+    found = [*read.findings, *_of_classes(read, known), *_of_resource_classes(read, known)]
     classes = Classes(_classes(read, usual), bool(read.classes))
     claims: dict[str, KnownClaim] = {}
     for claim in read.claims:
@@ -107,6 +110,16 @@ def _of_classes(read: ReadDocuments, known: KnownDevices) -> Iterator[Finding]:
         yield from findings
         configs = [replace(one, from_class=True) for one in device_class.configs]
         yield from config_findings(configs, "spec.config", known.driver, report)
+
+
+def _of_resource_classes(read: ReadDocuments, known: KnownDevices) -> Iterator[Finding]:
+    devices: list[Mapping[str, Value]] = []
+    if read.resource_classes and known.pools:  # listed devices alone do not show what a cluster has
+        devices += [properties_of(pool.id.driver, device) for pool in known.pools for device in pool.devices]
+        devices += [one.properties for one in read.listed]
+    for resource_class, document in read.resource_classes:
+        for path, text in advice(resource_class, devices):
+            yield Reporter(document).warning(path, f"{path}: {text}")
 
 
 def _daemon_uses(

@@ -277,6 +277,53 @@ def test_a_class_that_cannot_be_read_counts_nothing_and_says_why():
     assert "much" in bad.problem
 
 
+def allocatable(found, name):
+    """The condition of a class beside Valid, as it is written."""
+    status = next(one for one in found.changed() if one.name == name)
+    valid, condition = status_patch(status, {}, NOW)["status"]["conditions"]
+    assert valid["type"] == "Valid"
+    assert condition["type"] == "Allocatable"
+    return condition["status"], condition["reason"], condition["message"]
+
+
+def test_a_class_without_devices_says_so_until_a_device_is_published():
+    state, found = made()
+    assert allocatable(found, "gpus") == ("True", "DevicesPublished", "")
+
+    state.remove_pool(gpus().id)
+    status, reason, message = allocatable(found, "gpus")
+
+    assert (status, reason) == ("False", "NoDevice")
+    assert "tangram classes" in message
+
+
+@pytest.mark.parametrize("kind", ["huge-pages", "fpga", "nvidia-gpus"])
+def test_a_class_of_kinds_that_nothing_publishes_names_them_and_what_to_do(kind):
+    _, found = made()
+    found.set_class(class_object("listed", ("Kind", "In", kind), ("size", "GtEq", "1G")))
+
+    status, reason, message = allocatable(found, "listed")
+
+    assert (status, reason) == ("False", "KindNotPublished")
+    assert message.startswith(f"Kind {kind}: in a cluster pods get devices of kinds nvidia-gpu, ")
+    assert "hugepages-1Gi" in message
+
+
+def test_a_class_of_a_kind_that_a_driver_publishes_after_all_is_allocatable():
+    state, found = made()
+    state.set_pool(pool(device("f", attributes={"Kind": "fpga"})))
+    found.set_class(class_object("listed", ("Kind", "In", "fpga")))
+
+    assert allocatable(found, "listed")[0] == "True"
+
+
+def test_a_class_that_cannot_be_read_is_not_allocatable():
+    _, found = made()
+    found.set_class(class_object("bad", ("memory", "Gt", "much")))
+
+    assert allocatable(found, "bad")[:2] == ("False", "CannotBeRead")
+
+
 def test_a_status_that_somebody_else_overwrote_is_written_again():
     _, found = made()
     stored = class_object("gpus", ("type", "In", "gpu"))
