@@ -71,6 +71,9 @@ class Program:
         self._keeper: Keeper | None = None
         events = self._cluster.events(options.identity)
         opened.callback(events.close)
+        # With all features on: a server stores no field whose gate is off, so what is stored describes the
+        # hardware, and to ignore it after a gate was turned off would give overlapping devices. No scheduler
+        # with other gates allocates on owned nodes (docs/semantics.md, "Composite slices").
         seen = ClusterSeen(options.driver_name)
         patience = Patience(let_go_s=options.ungate_after_s)
         self._loop = Loop(

@@ -18,7 +18,7 @@ from scheduler_core.state.cluster_state import ClusterState
 from tangram.errors import BadInput, bad_argument
 from tangram.face import Parser
 from tangram.files import add_files, read_files
-from tangram.objects import read_objects
+from tangram.objects import read_objects, report_left_out
 from tangram.options import CONFIGURED_DRIVER, add_driver_name
 from tangram.preparable import driver_of
 from tangram.program.streams import complain
@@ -99,19 +99,12 @@ def read_cluster(objects: Objects) -> Cluster:
     """
     refused = [one.problem for one in objects.composite_slices if one.problem]
     if refused:
-        raise BadInput("\n".join(refused))
+        raise BadInput("; ".join(refused))
     try:
         cluster = objects.cluster()
     except InvalidDocument as error:
         raise BadInput(str(error)) from error
-    reasons = set()
-    for pool in cluster.pools:
-        for name, rejected in pool.rejected.items():
-            complain(f"pool {pool.id}: {name} is left out: {rejected.reason}")
-            reasons.add(rejected.reason)
-    for problem in objects.problems():
-        if problem not in reasons:  # a mixin that no device includes, or a pool of another dialect is used
-            complain(f"left out: {problem}")
+    report_left_out(objects, cluster.pools)
     return cluster
 
 

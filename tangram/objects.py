@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from scheduler_core.codec.documents import Document, InvalidDocument
 from scheduler_core.frontends.objects import Objects, decode_objects
 from scheduler_core.model.names import DEFAULT_DRIVER
+from scheduler_core.model.pool import Pool
 from tangram.errors import BadInput
 from tangram.program.streams import complain
 
@@ -30,3 +31,20 @@ def read_objects(
             for sentence in one.sentences:
                 complain(sentence)
     return objects
+
+
+def report_left_out(objects: Objects, pools: Iterable[Pool], *, are_devices_shown: bool = False) -> None:
+    """Report each device and mixin of slices that is left out, and why.
+
+    Shape: with ``are_devices_shown`` the answer itself has the devices and what makes a pool unusable.
+    """
+    known: set[str | None] = set()
+    for pool in pools:
+        known.add(pool.problem)
+        for name, rejected in pool.rejected.items():
+            known.add(rejected.reason)
+            if not are_devices_shown:
+                complain(f"pool {pool.id}: {name} is left out: {rejected.reason}")
+    for problem in objects.problems():
+        if problem not in known:  # a mixin that no device includes, or a pool of another dialect is used
+            complain(f"left out: {problem}")

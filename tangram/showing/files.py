@@ -22,7 +22,7 @@ from tangram.cluster_options import documents_of
 from tangram.errors import BadInput, bad_argument
 from tangram.face import DONE, WRONG_INPUT, Face
 from tangram.files import read_files
-from tangram.objects import read_objects
+from tangram.objects import read_objects, report_left_out
 from tangram.pictures.devices import devices_table, rows
 from tangram.pictures.sizes import sizes_table
 from tangram.preparable import driver_of
@@ -56,6 +56,7 @@ def run_cluster(options: Namespace, face: Face) -> int:
 
 def _show(objects: Objects, options: Namespace, face: Face) -> int:
     pools = objects.pools()
+    report_left_out(objects, pools, are_devices_shown=options.form is None)
     if options.compatibility:
         from tangram.showing.compatibility import show_compatibility
 

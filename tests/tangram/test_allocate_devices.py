@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 NESTED = """
 kind: ResourceSlice
 metadata: {name: tpus}
@@ -107,6 +109,45 @@ def test_a_device_that_breaks_a_rule_of_its_own_is_left_out_alone(tangram, tmp_p
     assert "good" in answer.out
     assert "bad is left out: " in answer.err
     assert "spec.devices[1].composite.capacity.memory: '1Zi' must be a Kubernetes quantity" in answer.err
+
+
+MIXINS = """\
+kind: CompositeResourceSlice
+metadata: {name: s}
+spec:
+  driver: gpu.example.com
+  nodeName: n
+  pool: {name: p, resourceSliceCount: 1}
+  deviceMixins:
+  - {name: used, composite: {capacity: {memory: 1Zi}}}
+  - {name: unused, composite: {attributes: {"no name": {string: x}}}}
+  devices:
+  - {name: good, composite: {}}
+  - {name: bad, composite: {includes: [{name: used}]}}
+"""
+
+
+@pytest.mark.parametrize("form", [(), ("--json",), ("--as", "v1"), ("--as", "composite")])
+def test_show_names_every_device_and_mixin_that_is_left_out_once(tangram, written, form):
+    answer = tangram("show", "-f", written("s.yaml", MIXINS), *form)
+
+    text = " ".join((answer.out + answer.err).split())
+    assert answer.status == 0
+    assert text.count("spec.deviceMixins[0].composite.capacity.memory: '1Zi'") == 1
+    assert text.count("spec.deviceMixins[1].composite.attributes: 'no name'") == 1
+
+
+def test_slices_that_cannot_be_used_are_refused_together_and_apart(tangram, written):
+    """Two mistakes are two sentences of one refusal."""
+    text = MIXINS.replace("{name: bad,", "{name: good,")
+    other = text.replace("name: s}", "name: t}").replace("name: p,", "name: q,")
+
+    claim = LOOSE_ENDS.rpartition("---\n")[2]
+    answer = tangram("allocate", "-f", written("s.yaml", f"{text}---\n{other}---\n{claim}"))
+
+    assert answer.status == 2
+    said = "CompositeResourceSlice {}: spec.devices: 'good': names must be unique"
+    assert answer.err == f"tangram: {said.format('s')}; {said.format('t')}\n"
 
 
 def test_shares_of_a_device_have_ids_and_leave_the_rest_to_others(tangram, written):
