@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from agent.hardware import attributes
+from agent.hardware import attributes, guids
 from agent.hardware.attributes import links, names, number, text
 from agent.hardware.pcie import ADDRESS
 from agent.hardware.reuse import READ_ANEW, Reuse
@@ -32,9 +32,6 @@ _LINK_LAYERS: Final = {"Ethernet": "ethernet", "InfiniBand": "infiniband"}
 _RATE: Final = re.compile(r"(\d+)(?:\.(\d))? Gb/sec\b.*")
 ACTIVE_PORT: Final = "4: ACTIVE"
 """What a port's file ``state`` says where programs can use it."""
-
-NO_GUID: Final = "0000:0000:0000:0000"
-"""What files say of a GUID that is not set."""
 
 # Greedy: of several functions on the way the last one is the nearest.
 _NEAREST_FUNCTION: Final = re.compile(rf".*/({ADDRESS})((?:/.*)?)")
@@ -135,18 +132,27 @@ class Interfaces:
         if bdf not in self.rdma_devices:
             return None
         guid = text(f"{self.rdma_devices[bdf].folder}/sys_image_guid")
-        return guid if guid != NO_GUID else None
+        return guid if guids.from_sysfs(guid) != guids.NO_GUID else None
+
+
+def infiniband_guids(folder: attributes.AnyPath) -> tuple[str | None, str | None]:
+    """Return the GUIDs of an RDMA device and of its port, each None if it is unknown or not InfiniBand's.
+
+    Source: InfiniBand Architecture Specification, 4.1.1: the lower half of a port's first GID is its GUID.
+    """
+    if text(f"{folder}/ports/1/link_layer") != "InfiniBand":
+        return None, None
+    port = (text(f"{folder}/ports/1/gids/0") or "").split(":")[-4:]
+    return guids.from_sysfs(text(f"{folder}/node_guid")), guids.from_sysfs(":".join(port))
 
 
 def lacks_guid(folder: attributes.AnyPath) -> bool:
     """Whether an RDMA device has an InfiniBand port, and device or port have no GUID: no program can use it.
 
     So the driver leaves a new VF, until its PF is asked for GUIDs and the VF's driver starts again.
-    Source: NVIDIA, SR-IOV with InfiniBand; the lower half of a port's first GID is its GUID.
+    Source: NVIDIA, SR-IOV with InfiniBand.
     """
-    if text(f"{folder}/ports/1/link_layer") != "InfiniBand":
-        return False
-    return NO_GUID in (text(f"{folder}/node_guid"), (text(f"{folder}/ports/1/gids/0") or "")[-len(NO_GUID) :])
+    return guids.NO_GUID in infiniband_guids(folder)
 
 
 def is_software_rdma(folder: attributes.AnyPath) -> bool:

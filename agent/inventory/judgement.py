@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
-from agent.hardware.nics.types import makes_interfaces
+from agent.hardware.nics.types import GUID_SETTER, makes_interfaces
 from agent.hardware.types import Bdf
 from agent.inventory.nic_facts import FunctionFacts
 from agent.inventory.published import NicVf, WholeNic
@@ -19,14 +19,33 @@ from scheduler_core.frontends.configuration.values import VfMode
 EXCLUDED: Final = Reason(
     Cause.POLICY, "the policy of the node excludes it", "the administrator changes the policy to offer it"
 )
-NO_GUID: Final = Reason(
-    Cause.NO_GUID,
-    "its node or port GUID is zero, as the driver leaves a new InfiniBand VF",
-    "the operator sets both by the NIC's interface (ip link set IF vf N node_guid GUID, then port_guid, then "
-    "state auto) and binds the VF to its driver again",
-)
 _ANOTHER: Final = "the user asks for another VF, or another mode"
 _ANOTHER_MODE: Final = "the user asks for another device, or another mode"
+
+
+def why_no_guid(vf: NicVf) -> Reason | None:
+    """Return why a VF has no GUID and gets none with a claim, None if it has one or gets one."""
+    if vf.has_guid:
+        return None
+    return why_no_guid_can_be_set(vf.pf.function.driver, has_interface=vf.pf.netdev is not None)
+
+
+def why_no_guid_can_be_set(driver: str | None, *, has_interface: bool) -> Reason | None:
+    """Return why a PF cannot set the GUIDs of an InfiniBand VF that has none, None if it can.
+
+    Shape: ``driver`` of the PF; ``has_interface`` whether the host has the PF's interface: it is set by that.
+    """
+    if driver == GUID_SETTER and has_interface:
+        return None
+    zero = "its node or port GUID is zero, as the driver leaves a new InfiniBand VF"
+    if driver != GUID_SETTER:
+        remedy = (
+            "the operator sets both as that driver's manual describes and binds the VF to its driver again"
+        )
+        return Reason(Cause.NO_GUID, f"{zero}, and driver {driver} of its NIC sets none for VFs", remedy)
+    text = f"{zero}, and its NIC has no interface on the host, through which they are set"
+    remedy = "the operator loads the kernel module ib_ipoib, or leaves the NIC's interface on the host"
+    return Reason(Cause.NO_GUID, text, remedy)
 
 
 def why_not_nic(nic: WholeNic) -> Reason | None:
@@ -128,7 +147,7 @@ _OF_VF: Final[Mapping[VfMode, Callable[[NicVf], Reason | None]]] = {
 
 def modes_of(vf: NicVf) -> frozenset[VfMode]:
     """Return the modes in which a VF can be prepared."""
-    if vf.facts.problem or not vf.has_guid:
+    if vf.facts.problem or why_no_guid(vf):
         return frozenset()
     return frozenset(mode for mode, why in _OF_VF.items() if vf.allows(mode) and why(vf) is None)
 
@@ -140,7 +159,7 @@ def why_not_vf(vf: NicVf) -> Reason | None:
     """
     if vf.allowed == frozenset():
         return EXCLUDED
-    unusable = _unreadable(vf.facts) or (None if vf.has_guid else NO_GUID)
+    unusable = _unreadable(vf.facts) or why_no_guid(vf)
     if unusable or modes_of(vf):
         return unusable
     found = {mode: reason for mode, why in _OF_VF.items() if (reason := why_not_offered(vf, mode) or why(vf))}

@@ -25,10 +25,10 @@ from plugin.base.errors import RecordTooNew
 from plugin.claim.record import Record
 from scheduler_core.model.claim import ClaimUid
 
-VERSION: Final = 3
+VERSION: Final = 4
 """The highest version that this program reads.
 
-2 knows several GPUs; 3 admin access, shares, NICs and the fabric manager.
+2 knows several GPUs; 3 admin access, shares, NICs and the fabric manager; 4 GUIDs of InfiniBand VFs.
 """
 START: Final = ""
 """What the first line of a file follows."""

@@ -12,7 +12,6 @@ from pathlib import Path
 from agent.hardware.nics.ports import NicReader
 from agent.hardware.nics.types import VFIO_PCI, RdmaDevice
 from agent.hardware.types import Bdf, DeviceNode
-from agent.inventory.judgement import NO_GUID
 from plugin.base.errors import NotReady
 from plugin.machine.context import Context
 from plugin.machine.parts import usable_nodes
@@ -21,6 +20,16 @@ Devices = tuple[RdmaDevice, ...]
 
 
 def awaited(context: Context, functions: Sequence[Bdf]) -> Mapping[Bdf, Devices]:
+    """Return the RDMA devices of each function. Raises: as ``made``; NotReady if one has no GUID."""
+    found = made(context, functions)
+    for function, devices in found.items():
+        if not all(device.has_guid for device in devices):
+            reason = "its node or port GUID is zero since it was set up: somebody else made it anew"
+            raise NotReady("use for RDMA", f"PCI function {function}", reason, "delete the pod and the claim")
+    return found
+
+
+def made(context: Context, functions: Sequence[Bdf]) -> Mapping[Bdf, Devices]:
     """Return the RDMA devices of each function; a driver makes them some time after it got the function.
 
     Raises: NotReady naming the function where the time is up; HardwareError.
@@ -39,9 +48,6 @@ def awaited(context: Context, functions: Sequence[Bdf]) -> Mapping[Bdf, Devices]
     if context.waiting.until(look) is None:
         missing = next(function for function in functions if function not in found)
         raise _missing(reader, missing, context.waiting.most_s)
-    for function in functions:
-        if not all(device.has_guid for device in found[function]):
-            raise NotReady("use for RDMA", f"PCI function {function}", NO_GUID.text, NO_GUID.remedy)
     return found
 
 

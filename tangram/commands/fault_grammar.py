@@ -22,6 +22,7 @@ A FAULT is one of
   nic-NUMBER:fewer-vfs=COUNT       its driver makes so many VFs at most, whatever is asked
   nic-NUMBER:late-rdma=COUNT       RDMA devices are missing in so many reads after a probe
   nic-NUMBER:no-rdma               RDMA devices never come after a probe
+  nic-NUMBER:no-zero-guid          its firmware takes no GUID of zero for a VF
   nic-NUMBER:no-iommu              its functions have no IOMMU group
   nic-NUMBER:shared-iommu          all its functions lie in one IOMMU group
   nic-NUMBER:link-down             its link has no carrier, nor have its VFs' that follow it

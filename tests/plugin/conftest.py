@@ -9,9 +9,11 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
+import infiniband_vfs
 import pytest
 import shared_nvswitch
 from devices_of_kinds import ON_DEMAND, allocated_device, left_of_nics
+from infiniband_vfs import infiniband_node
 from shared_nvswitch import shared_node
 from short_folders import short_folder
 from slow_daemons import with_slow_daemons
@@ -357,6 +359,20 @@ def fabric_bench_in() -> Callable[..., Bench]:
 def fabric_bench(folder: Path, fabric_bench_in: Callable[..., Bench]) -> Bench:
     """An HGX H100 whose fabric manager joins GPUs on request; the options say nothing of it."""
     return fabric_bench_in(folder)
+
+
+@pytest.fixture
+def infiniband_bench_in() -> Callable[..., Bench]:
+    """Make a bench whose InfiniBand VFs have no GUIDs, in a folder of one's own; three are made on demand."""
+    return lambda folder, *changes: make_bench(
+        folder, infiniband_vfs.NAME, None, vfs=infiniband_vfs.ON_DEMAND, file=infiniband_node(*changes)
+    )
+
+
+@pytest.fixture
+def infiniband_bench(folder: Path, infiniband_bench_in: Callable[..., Bench]) -> Bench:
+    """The same."""
+    return infiniband_bench_in(folder)
 
 
 @pytest.fixture

@@ -129,6 +129,11 @@ class SysfsFunctions:
             self._probe(bdf, original.driver)
         self._override(bdf, original.override)
 
+    def restart(self, bdf: Bdf, original: DriverBinding) -> None:
+        """Let a function's driver start again, and restore its driver override."""
+        self._leave(bdf, self.reader.binding(bdf), None)
+        self.restore(bdf, original)
+
     def _override(self, bdf: Bdf, driver: str | None) -> None:
         if self.reader.binding(bdf).override != driver:
             with translated(f"set driver_override to {driver}", _subject(bdf)):

@@ -141,6 +141,13 @@ class FunctionWriter(Protocol):
         """Restore a function's driver, or its lack of one, and its driver override. Raises: as above."""
         ...
 
+    def restart(self, bdf: Bdf, original: DriverBinding) -> None:
+        """Take a function from its driver, then restore it: the driver reads anew what the PF set for it.
+
+        Its devices and interfaces are other ones afterwards. Raises: as above.
+        """
+        ...
+
 
 class VfSettingsPort(Protocol):
     """Reads and changes what PFs set for their VFs; a VF cannot change it itself."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from agent.hardware.guids import NO_GUID
 from agent.hardware.types import Bdf, DeviceNode
 
 VFIO_PCI: Final = "vfio-pci"
@@ -14,6 +15,12 @@ VFIO_PCI: Final = "vfio-pci"
 _HARMLESS_DRIVERS: Final = ("pci-stub", "pcieport")
 _OF_OTHERS: Final = ("vfio", "uio_pci", "_uio", "pci-stub")
 """Parts of the names of drivers that keep a function for somebody outside the kernel."""
+
+GUID_SETTER: Final = "mlx5_core"
+"""The driver whose PFs set GUIDs for their InfiniBand VFs. With mlx4 the subnet manager gives them.
+
+Source: Linux, drivers/infiniband: ``set_vf_guid`` of mlx5's ``ib_device_ops`` is the only one.
+"""
 
 _RDMA_ALONE: Final = ("efa", "erdma")
 """Drivers that make RDMA devices and no interface: the card's Ethernet is another PCI function."""
@@ -46,7 +53,7 @@ class DriverBinding:
 class RdmaDevice:
     """An RDMA device of a function and its character devices.
 
-    Shape: ``has_guid`` is false for one of an InfiniBand VF that got none yet;
+    Shape: the GUIDs of it and of its port are None if they are unknown or not InfiniBand's;
            ``verbs`` None while the driver has not made it yet; ``management`` are umad and ``subnet`` issm
            nodes, one per port; ``connection_manager`` is shared by all RDMA devices of the host.
     """
@@ -56,7 +63,13 @@ class RdmaDevice:
     management: tuple[DeviceNode, ...] = ()
     subnet: tuple[DeviceNode, ...] = ()
     connection_manager: DeviceNode | None = None
-    has_guid: bool = True
+    node_guid: str | None = None
+    port_guid: str | None = None
+
+    @property
+    def has_guid(self) -> bool:
+        """Whether it has its GUIDs; that of a new InfiniBand VF has none."""
+        return NO_GUID not in (self.node_guid, self.port_guid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +148,8 @@ class VfSettings:
     """What a PF sets for one of its VFs: complete when read, partial when written.
 
     Shape: None means unknown when read (the driver does not say) and "leave it" when written; ``vlan`` 0
-           is no VLAN. Units: rates are millions of bits per second, 0 for no limit.
+           is no VLAN; the GUIDs, of InfiniBand alone, are ``NO_GUID`` if the PF set none; the VF's driver
+           reads them when it starts. Units: rates are millions of bits per second, 0 for no limit.
     """
 
     mac: str | None = None
@@ -146,3 +160,5 @@ class VfSettings:
     spoof_check: bool | None = None
     trust: bool | None = None
     link_state: LinkState | None = None
+    node_guid: str | None = None
+    port_guid: str | None = None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any, Final
 
+from agent.hardware import guids
 from agent.hardware.nics.types import LinkState, VfSettings
 
 _UNKNOWN: Final = 0xFFFFFFFF
@@ -34,6 +36,8 @@ def _setting(info: Any) -> tuple[int, VfSettings]:
         spoof_check=_switch(info.get_attr("IFLA_VF_SPOOFCHK"), "spoofchk"),
         trust=_switch(info.get_attr("IFLA_VF_TRUST"), "trust"),
         link_state=_link_state(info.get_attr("IFLA_VF_LINK_STATE")),
+        node_guid=_guid(info.get_attr("IFLA_VF_IB_NODE_GUID"), "ib_node_guid"),
+        port_guid=_guid(info.get_attr("IFLA_VF_IB_PORT_GUID"), "ib_port_guid"),
     )
 
 
@@ -44,6 +48,16 @@ def _switch(entry: Any, name: str) -> bool | None:
 def _link_state(entry: Any) -> LinkState | None:
     number = None if entry is None else entry["link_state"]
     return _LINK_STATES[number] if number is not None and number < len(_LINK_STATES) else None
+
+
+def _guid(entry: Any, name: str) -> str | None:
+    if entry is None:
+        return None
+    if isinstance(entry, bytes):
+        # pyroute2 takes the attribute to have 36 bytes. The kernel's has 16, a number, a gap and the GUID in
+        # the machine's order, so the last one of a message comes undecoded, behind its head of 4 bytes.
+        return guids.normal(entry[12:20][:: -1 if sys.byteorder == "little" else 1].hex(":"))
+    return guids.normal(entry[name])
 
 
 def request(index: int, wanted: VfSettings) -> dict[str, Any]:
@@ -61,4 +75,8 @@ def request(index: int, wanted: VfSettings) -> dict[str, Any]:
         found["trust"] = int(wanted.trust)
     if wanted.spoof_check is not None:
         found["spoofchk"] = int(wanted.spoof_check)
+    if wanted.node_guid is not None:
+        found["ib_node_guid"] = wanted.node_guid
+    if wanted.port_guid is not None:
+        found["ib_port_guid"] = wanted.port_guid
     return found

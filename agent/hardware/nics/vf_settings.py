@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Final, Protocol
 
+from agent.hardware import guids
 from agent.hardware.errors import InvalidArgument, NotFound, NotSupported
 from agent.hardware.nics.kernel import NetworkKernel
 from agent.hardware.nics.refusals import Meaning, translated
@@ -31,6 +32,19 @@ _ANSWERS: Final = {
         InvalidArgument,
         "the PF's driver rejects the value",
         "correct the configuration: a rate may be above the link's, or the driver cannot set it so",
+    ),
+}
+
+_GUID_ANSWERS: Final = {
+    errno.EOPNOTSUPP: Meaning(
+        NotSupported,
+        "the PF's driver cannot set GUIDs for its VFs",
+        "the operator updates the driver, or leaves these VFs out by the node's policy",
+    ),
+    errno.EINVAL: Meaning(
+        InvalidArgument,
+        "the NIC's firmware rejects the GUID",
+        "the operator updates the firmware, or sets the VF's GUIDs",
     ),
 }
 
@@ -66,7 +80,7 @@ class PfSettings:
         before = self._of(present, pf, index)
         self._macs.refuse(pf, index, wanted.mac, present)
         for change in changes(wanted, before):
-            with translated(f"set {shown(change)}", subject, _ANSWERS):
+            with translated(f"set {shown(change)}", subject, _answers(change)):
                 self.kernel.set_vf(netdev, index, change)
         return before
 
@@ -75,12 +89,22 @@ class PfSettings:
         self._macs.refuse(pf, index, mac, self._all(pf, self._netdev(pf)))
 
     def restore(self, pf: Bdf, index: int, original: VfSettings) -> None:
-        """Set everything back to what was read before, in the reverse order."""
+        """Set everything back to what was read before, in the reverse order.
+
+        Linux hands a GUID of zero on to the NIC's firmware, and no manual promises that each version takes
+        it; a firmware that refuses gets all ones, as it does from ib-sriov-cni. Both are read as no GUID.
+        """
         netdev = self._netdev(pf)
         before = self._of(self._all(pf, netdev), pf, index)
         for change in reversed(tuple(changes(original, before))):
-            with translated(f"restore {shown(change)}", _subject(pf, index), _ANSWERS):
-                self.kernel.set_vf(netdev, index, change)
+            with translated(f"restore {shown(change)}", _subject(pf, index), _answers(change)):
+                try:
+                    self.kernel.set_vf(netdev, index, change)
+                except OSError as error:
+                    ones = _with_ones(change)
+                    if ones is None or error.errno != errno.EINVAL:
+                        raise
+                    self.kernel.set_vf(netdev, index, ones)
 
     @property
     def _macs(self) -> TakenMacs:
@@ -131,6 +155,26 @@ def changes(wanted: VfSettings, present: VfSettings) -> Iterator[VfSettings]:
         yield VfSettings(trust=wanted.trust)
     if wanted.spoof_check not in (None, present.spoof_check):
         yield VfSettings(spoof_check=wanted.spoof_check)
+    # One request each: Linux' do_setvfinfo leaves the rest of a request out after the node's GUID.
+    if wanted.node_guid not in (None, present.node_guid):
+        yield VfSettings(node_guid=wanted.node_guid)
+    if wanted.port_guid not in (None, present.port_guid):
+        yield VfSettings(port_guid=wanted.port_guid)
+
+
+def _answers(change: VfSettings) -> Mapping[int, Meaning]:
+    return _ANSWERS if (change.node_guid or change.port_guid) is None else _GUID_ANSWERS
+
+
+def _with_ones(change: VfSettings) -> VfSettings | None:
+    """Return a change that writes ``NO_GUID`` with the other form of it, None for any other change."""
+    match change:
+        case VfSettings(node_guid=guids.NO_GUID):
+            return VfSettings(node_guid=guids.ALL_ONES)
+        case VfSettings(port_guid=guids.NO_GUID):
+            return VfSettings(port_guid=guids.ALL_ONES)
+        case _:
+            return None
 
 
 def _chosen(wanted: int | None, present: int | None) -> int:
@@ -144,6 +188,9 @@ def shown(settings: VfSettings) -> str:
 
 
 def _problems(wanted: VfSettings) -> Iterator[tuple[str, object, str]]:
+    for field, guid in (("node_guid", wanted.node_guid), ("port_guid", wanted.port_guid)):
+        if guid is not None and (rule := guids.problem(guid)) is not None:
+            yield field, guid, rule
     if wanted.mac is not None:
         yield from mac_problems(wanted.mac)
     if wanted.vlan is not None and not 0 <= wanted.vlan <= MOST_VLAN:

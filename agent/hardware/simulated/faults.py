@@ -163,6 +163,8 @@ class NicTrouble(StrEnum):
     """Its link has no carrier, and so have those of its VFs that follow it."""
     PORT_DOWN = "port-down"
     """The RDMA ports of its functions are not active."""
+    NO_ZERO_GUID = "no-zero-guid"
+    """Its firmware takes no GUID of zero for a VF."""
     NO_VFIO = "no-vfio"
     """The kernel has no VFIO driver; of the machine, not of one NIC."""
 

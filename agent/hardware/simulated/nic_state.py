@@ -9,8 +9,6 @@ from agent.hardware.simulated.parts import Part
 KERNEL_DRIVER: Final = "mlx5_core"
 """The driver of the functions of most simulated NICs."""
 
-NO_GUID: Final = "0000:0000:0000:0000"
-
 NEVER: Final = -1
 """For ``reads_left``: the driver never makes an RDMA device."""
 
@@ -46,7 +44,8 @@ class LinkState(Part, frozen=True):
 class SettingState(Part, frozen=True, omit_defaults=True):
     """What the PF sets for a VF. Units: rates are millions of bits per second, 0 for no limit.
 
-    Shape: what is not set is not written, so that a version before a new field reads the file.
+    Shape: a GUID is None while it is as the driver left it; what is not set is not written, so that a version
+           before a new field reads the file.
     """
 
     mac: str = "00:00:00:00:00:00"
@@ -57,22 +56,22 @@ class SettingState(Part, frozen=True, omit_defaults=True):
     spoof_check: bool = True
     trust: bool = False
     link_state: str = "auto"
-    node_guid: str = NO_GUID
-    port_guid: str = NO_GUID
+    node_guid: str | None = None
+    port_guid: str | None = None
 
 
 class FunctionState(Part, frozen=True, omit_defaults=True):
     """A function that differs from a fresh one.
 
     Shape: ``reads_left`` counts how often its RDMA device will still be missing; ``link`` None for the
-           link that its driver makes; the GUIDs, of an InfiniBand VF, are those
-           that its driver found when it started.
+           link that its driver makes; the GUIDs, of an InfiniBand VF, are the settings that its driver found
+           when it started.
     """
 
     driver: str | None = KERNEL_DRIVER
     override: str | None = None
     reads_left: int = 0
     setting: SettingState = SettingState()
-    node_guid: str = NO_GUID
-    port_guid: str = NO_GUID
+    node_guid: str | None = None
+    port_guid: str | None = None
     link: LinkState | None = None

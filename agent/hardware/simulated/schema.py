@@ -71,7 +71,7 @@ class NicForm(Form, frozen=True, tag_field="kind", tag="nic"):
            ``link`` is ``unspecified`` if the link layer is neither Ethernet nor InfiniBand;
            ``pci_class`` of its functions, six hex digits, by default the model's;
            ``interface`` and ``rdma`` say that its driver makes such devices, if the model has them;
-           ``guids`` false leaves its InfiniBand VFs without GUIDs, as a driver does until they are set;
+           ``guids`` false leaves its InfiniBand VFs without GUIDs, as mlx5 does until its PF sets them;
            ``software_rdma`` is the kind of an RDMA device that software makes on its interface.
     """
 

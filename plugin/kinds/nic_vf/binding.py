@@ -9,26 +9,18 @@ import logging
 from collections.abc import Collection
 from typing import Final
 
-import msgspec
-
 from agent.hardware.nics.ports import NicReader, Nics
 from agent.hardware.nics.types import VFIO_PCI, DriverBinding
 from agent.hardware.types import Bdf
 from agent.inventory.judgement import why_needed, why_not_vfio
 from agent.inventory.nic_facts import facts_of
 from plugin.base.errors import NotReady
+from plugin.kinds.nic_vf import guids
 from plugin.kinds.nic_vf.claimed import ClaimedVf
 from plugin.kinds.nic_vf.presence import refuse_changed
 
 _log = logging.getLogger(__name__)
 _ATTEMPTED: Final = "give to VFIO"
-
-
-class RecordedBinding(msgspec.Struct, frozen=True, kw_only=True):
-    """The driver of a function and its override as they are recorded. Shape: None where there is none."""
-
-    driver: str | None
-    override: str | None
 
 
 def refuse_unfit(reader: NicReader, device: ClaimedVf, given: Collection[Bdf]) -> None:
@@ -42,11 +34,15 @@ def refuse_unfit(reader: NicReader, device: ClaimedVf, given: Collection[Bdf]) -
         raise NotReady(_ATTEMPTED, _subject(device), reason.text, reason.remedy)
 
 
-def give_back(nics: Nics, device: ClaimedVf, before: RecordedBinding) -> None:
-    """Give a VF its driver back, as long as it is still the one that was set up.
+def give_back(nics: Nics, device: ClaimedVf) -> None:
+    """Give a VF its driver back that lost it, as long as it is still the one that was set up.
 
+    A driver that read the claim's GUIDs starts again: the PF has the earlier ones for the VF by now.
     Raises: HardwareError, InUse while a program uses it. A second call goes on from there.
     """
+    before, had = device.before, device.original
+    if before is None:
+        return
     try:
         refuse_changed(nics.reader, device)
     except NotReady as error:
@@ -57,7 +53,11 @@ def give_back(nics: Nics, device: ClaimedVf, before: RecordedBinding) -> None:
         _log.warning("%s has driver %s, which no claim gave it; it stays", _subject(device), present.driver)
         return
     original = DriverBinding(before.driver, before.override)
-    if present != original:
+    devices = nics.reader.rdma_devices(device.bdf)
+    has_ours = had is not None and had.node_guid and not guids.shows(devices, had.node_guid, had.port_guid)
+    if has_ours and present.driver not in (None, VFIO_PCI):
+        nics.functions.restart(device.bdf, original)
+    elif present != original:
         nics.functions.restore(device.bdf, original)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self, TypedDict
+from typing import Any, ClassVar, Final, Self, TypedDict
 
 import msgspec
 
@@ -13,6 +13,8 @@ from plugin.kinds.claimed import Claimed
 from plugin.kinds.nic_vf.settings import NOTHING, RecordedSettings
 from plugin.machine.lock_target import LockTarget
 from plugin.machine.vf_supply import WantedVf
+
+_VERSION_WITH_GUIDS: Final = 4
 
 
 class Place(TypedDict):
@@ -25,6 +27,13 @@ class Place(TypedDict):
     node_rate: int | None
 
 
+class RecordedBinding(msgspec.Struct, frozen=True, kw_only=True):
+    """The driver of a function and its override as they are recorded. Shape: None where there is none."""
+
+    driver: str | None
+    override: str | None
+
+
 class ClaimedVf(Claimed, frozen=True, kw_only=True):
     """A VF of a claim.
 
@@ -34,6 +43,9 @@ class ClaimedVf(Claimed, frozen=True, kw_only=True):
            ``on_demand`` how many VFs its NIC gets for claims, None where they are there without them; then
            ``vf_bdf`` is None until they are made.
            ``node_rate`` the rate that the node gives its VFs, where the claim asks for none.
+           ``own_guid`` the GUID that an InfiniBand VF gets because it had none, None until that is known.
+           ``before`` the driver that it had, durable before it loses that: to VFIO, or to start again,
+           since a driver reads the GUIDs when it starts.
     Units: ``node_rate`` Mbit/s.
     """
 
@@ -46,6 +58,14 @@ class ClaimedVf(Claimed, frozen=True, kw_only=True):
     node_rate: int | None = None
     settings: RecordedSettings = NOTHING
     original: RecordedSettings | None = None
+    own_guid: str | None = None
+    before: RecordedBinding | None = None
+
+    @property
+    def record_version(self) -> int:
+        """Return the lowest version that can express the device: an older plugin would leave its GUIDs."""
+        least = super().record_version
+        return least if self.asked.node_guid is None else max(least, _VERSION_WITH_GUIDS)
 
     @property
     def pf(self) -> Bdf:
@@ -83,10 +103,14 @@ class ClaimedVf(Claimed, frozen=True, kw_only=True):
 
     @property
     def asked(self) -> RecordedSettings:
-        """Return what its PF is to set for it: what the claim asks for, and the node's rate otherwise."""
-        if self.node_rate is None or self.settings.max_rate is not None:
-            return self.settings
-        return msgspec.structs.replace(self.settings, max_rate=self.node_rate)
+        """Return what its PF is to set for it: what the claim asks for, and the node's rate otherwise.
+
+        An InfiniBand VF that had no GUID gets one, and follows the link of its PF: it was down without it.
+        """
+        found = self.settings
+        if self.node_rate is not None and found.max_rate is None:
+            found = msgspec.structs.replace(found, max_rate=self.node_rate)
+        return found if self.own_guid is None else found.with_guid(self.own_guid)
 
     def _without_rate(self) -> Self:
         return msgspec.structs.replace(self, node_rate=None)
@@ -115,9 +139,9 @@ class ClaimedVf(Claimed, frozen=True, kw_only=True):
         return {"pciAddress": self.vf_bdf, "pfPciAddress": self.pf_bdf, "vfIndex": self.vf_index}
 
     def as_planned(self) -> Self:
-        """Return the device without its settings before, and without an address that came with its VF."""
+        """Return the device without what was there before, and without an address that came with its VF."""
         address = self.vf_bdf if self.on_demand is None else None
-        return msgspec.structs.replace(self, original=None, vf_bdf=address)
+        return msgspec.structs.replace(self, original=None, own_guid=None, before=None, vf_bdf=address)
 
 
 def place_of(published: NicVf) -> Place:

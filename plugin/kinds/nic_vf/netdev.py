@@ -17,7 +17,7 @@ from plugin.kinds.interface import moving
 from plugin.kinds.interface.moving import InterfaceOf
 from plugin.kinds.interface.recorded import ClaimedInterface, RecordedInterface
 from plugin.kinds.kind import CrashPoints, Foreign, PreparableKind, Progress, Wanted
-from plugin.kinds.nic_vf import settings
+from plugin.kinds.nic_vf import binding, guids, settings
 from plugin.kinds.nic_vf.claimed import ClaimedVf, place_of
 from plugin.kinds.nic_vf.presence import refuse_changed, refuse_unusable, restore_settings, with_settings
 from plugin.machine import rdma
@@ -64,7 +64,10 @@ class ClaimedNetdevVf(ClaimedVf, frozen=True, kw_only=True, tag="vf-netdev"):
 
 
 class NetdevVfKind(PreparableKind[NicVf, ClaimedNetdevVf]):
-    """The interface is noted before the PF's settings are made: they may change its hardware address."""
+    """The interface is noted before the PF's settings are made: they may change its hardware address.
+
+    After a GUID, which makes another interface.
+    """
 
     text = "a NIC's virtual function, as a network interface"
     published = NicVf
@@ -107,6 +110,7 @@ class NetdevVfKind(PreparableKind[NicVf, ClaimedNetdevVf]):
         """Note interfaces, make the PFs' settings, await RDMA devices. Raises: NotReady; HardwareError."""
         ends_at = context.waiting.clock() + context.waiting.most_s
         self.refuse_occupied(context, devices)  # VFs on demand exist only now
+        devices = [_with_guid(context, device, progress) for device in devices]
         ready = [
             with_settings(context.machine.nics, one, progress) for one in _noted(context, devices, progress)
         ]
@@ -151,7 +155,10 @@ class NetdevVfKind(PreparableKind[NicVf, ClaimedNetdevVf]):
         for device in reversed(devices):
             moving.bring_back(context, _interface(device))
             restore_settings(context.machine.nics, device)
-            moving.restore_mac(context, _interface(device))
+            if device.before is None:
+                moving.restore_mac(context, _interface(device))
+            else:  # its driver makes another interface
+                binding.give_back(context.machine.nics, device)
 
     def forget(self, context: Context, devices: Sequence[ClaimedNetdevVf]) -> None:
         """Undo nothing: no VF outlives a boot, and neither do its interface and settings."""
@@ -159,6 +166,15 @@ class NetdevVfKind(PreparableKind[NicVf, ClaimedNetdevVf]):
     def foreign(self, _node: NodeSnapshot, _held: Sequence[ClaimedNetdevVf]) -> Iterable[Foreign]:
         """Yield nothing: an interface is made by its driver."""
         return ()
+
+
+def _with_guid(context: Context, device: ClaimedNetdevVf, progress: Progress) -> ClaimedNetdevVf:
+    """Return an InfiniBand VF that needed a GUID with it; its driver has then made the interface to note."""
+    device = guids.decided(context.machine.nics, device)
+    if device.before is not None:
+        device = with_settings(context.machine.nics, device, progress)
+        guids.take_effect(context, device)
+    return device
 
 
 def _noted(

@@ -15,7 +15,7 @@ from agent.hardware.errors import NotFound
 from agent.hardware.nics.ports import NicReader, Nics
 from plugin.base.errors import NotReady
 from plugin.kinds.kind import Progress
-from plugin.kinds.nic_vf import settings
+from plugin.kinds.nic_vf import guids, settings
 from plugin.kinds.nic_vf.claimed import ClaimedVf
 
 _log = logging.getLogger(__name__)
@@ -60,9 +60,10 @@ def _is_same(reader: NicReader, device: ClaimedVf) -> bool:
 def with_settings(nics: Nics, device: Vf, progress: Progress) -> Vf:
     """Set what the PF is to keep of a VF and return what is known then.
 
-    Raises: NotReady; HardwareError.
+    An InfiniBand VF without GUIDs gets some. Raises: NotReady; HardwareError.
     """
     refuse_changed(nics.reader, device)
+    device = guids.decided(nics, device)
     if device.asked == settings.NOTHING:
         return device
     if device.original is None:

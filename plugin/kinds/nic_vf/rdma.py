@@ -13,7 +13,7 @@ import msgspec
 from agent.inventory.judgement import modes_of
 from agent.inventory.published import NicVf, PublishedDevice
 from plugin.kinds.kind import CrashPoints, Foreign, PreparableKind, Progress, Wanted
-from plugin.kinds.nic_vf import settings
+from plugin.kinds.nic_vf import binding, guids, settings
 from plugin.kinds.nic_vf.claimed import ClaimedVf, place_of
 from plugin.kinds.nic_vf.presence import refuse_unusable, restore_settings, with_settings
 from plugin.machine import rdma
@@ -85,6 +85,8 @@ class RdmaVfKind(PreparableKind[NicVf, ClaimedRdmaVf]):
         """Set what the PFs keep of the VFs and wait for the RDMA devices. Raises: NotReady; HardwareError."""
         self.refuse_occupied(context, devices)  # VFs on demand exist only now
         ready = [with_settings(context.machine.nics, device, progress) for device in devices]
+        for device in ready:
+            guids.take_effect(context, device)
         found = rdma.awaited(context, [device.bdf for device in ready])
         for device in ready:
             names = tuple(one.name for one in found[device.bdf])
@@ -104,6 +106,7 @@ class RdmaVfKind(PreparableKind[NicVf, ClaimedRdmaVf]):
         """Restore what the PFs kept of the VFs, the last one first. Raises: HardwareError."""
         for device in reversed(devices):
             restore_settings(context.machine.nics, device)
+            binding.give_back(context.machine.nics, device)
 
     def forget(self, context: Context, devices: Sequence[ClaimedRdmaVf]) -> None:
         """Undo nothing: no VF outlives a boot, and neither do its settings."""

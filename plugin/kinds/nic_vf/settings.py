@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import fields
-from typing import Final
+from typing import Final, Self
 
 import msgspec
 
@@ -38,6 +38,13 @@ class RecordedSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     spoof_check: bool | None = None
     trust: bool | None = None
     link_state: str | None = None
+    node_guid: str | None = None
+    port_guid: str | None = None
+
+    def with_guid(self, guid: str) -> Self:
+        """Return the settings with a GUID for node and port; the link follows its PF's if it is not set."""
+        state = LinkState.AUTO.value if self.link_state is None else self.link_state
+        return msgspec.structs.replace(self, node_guid=guid, port_guid=guid, link_state=state)
 
     def given(self) -> Iterator[str]:
         """Yield the names of the settings that the claim asks for."""
@@ -78,6 +85,10 @@ def originals(nics: Nics, pf: Bdf, index: int, asked: RecordedSettings) -> Recor
         if getattr(present, name) is None:
             reason = "its driver does not say what it is now, so it could not be restored"
             remedy = "leave the field out of the VfConfig"
+            if name in ("node_guid", "port_guid"):
+                remedy = (
+                    "the operator sets the VF's GUIDs, or updates the kernel: Linux reports them from 5.5"
+                )
             raise NotSupported(f"set {name.replace('_', ' ')}", _subject(pf, index), reason, remedy)
     return _only(present, asked)
 

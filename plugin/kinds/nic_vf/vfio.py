@@ -16,8 +16,7 @@ from agent.inventory.published import NicVf, PublishedDevice
 from plugin.base.errors import NotReady
 from plugin.kinds.kind import CrashPoints, Foreign, PreparableKind, Progress, Wanted
 from plugin.kinds.nic_vf import binding, settings
-from plugin.kinds.nic_vf.binding import RecordedBinding
-from plugin.kinds.nic_vf.claimed import ClaimedVf, place_of
+from plugin.kinds.nic_vf.claimed import ClaimedVf, RecordedBinding, place_of
 from plugin.kinds.nic_vf.presence import refuse_unusable, restore_settings, with_settings
 from plugin.machine.context import Context
 from plugin.machine.node import NodeSnapshot
@@ -29,11 +28,9 @@ from scheduler_core.frontends.configuration.values import VfConfig, VfMode
 class ClaimedVfioVf(ClaimedVf, frozen=True, kw_only=True, tag="vf-vfio"):
     """A VF that a claim has for VFIO.
 
-    Shape: ``before`` the driver that it had, durable before it loses that; ``iommu_group`` None until its
-           nodes are there.
+    Shape: ``iommu_group`` None until its nodes are there.
     """
 
-    before: RecordedBinding | None = None
     iommu_group: int | None = None
 
     @property
@@ -43,7 +40,7 @@ class ClaimedVfioVf(ClaimedVf, frozen=True, kw_only=True, tag="vf-vfio"):
 
     def as_planned(self) -> Self:
         """Return the device without what was there before and its group."""
-        return msgspec.structs.replace(super().as_planned(), before=None, iommu_group=None)
+        return msgspec.structs.replace(super().as_planned(), iommu_group=None)
 
 
 class VfioVfKind(PreparableKind[NicVf, ClaimedVfioVf]):
@@ -115,8 +112,7 @@ class VfioVfKind(PreparableKind[NicVf, ClaimedVfioVf]):
         """
         for device in reversed(devices):
             restore_settings(context.machine.nics, device)
-            if device.before is not None:
-                binding.give_back(context.machine.nics, device, device.before)
+            binding.give_back(context.machine.nics, device)
 
     def forget(self, context: Context, devices: Sequence[ClaimedVfioVf]) -> None:
         """Undo nothing: no VF outlives a boot, and neither do its driver and settings."""

@@ -130,18 +130,40 @@ def test_rxe_under_a_name_of_its_own_is_told_by_its_file(card, inventory_of):
 
 @pytest.mark.parametrize("model", ["connectx-6", "connectx-7"])
 @pytest.mark.parametrize("mode", [None, "vfio-pci"])
-def test_an_infiniband_vf_without_guids_is_withheld_and_it_is_said_who_acts(card, inventory_of, model, mode):
+def test_an_infiniband_vf_without_guids_is_offered_since_its_claim_gets_it_some(
+    card, inventory_of, model, mode
+):
     made = card(model=model, link="infiniband", vfs=3, total_vfs=4, guids=False)
     if mode is not None:  # of a VF that VFIO has nothing can be read
         simulated_hardware(made).nics.functions.give_to(Bdf("0000:21:00.1"), mode)
 
     found = offered(inventory_of(made))
 
-    first = 0 if mode is None else 1
-    assert [one.device for one in found.withheld] == [f"nic-0000-21-00-0-vf-{n}" for n in range(first, 3)]
+    assert found.withheld == ()
+    assert sum(name.startswith("nic-") for name in describe(found, DRIVER).by_name) == 1 + 3
+
+
+def test_a_vf_without_guids_is_withheld_if_its_nic_has_no_interface_to_set_them(card, inventory_of):
+    made = card(model="connectx-7", link="infiniband", vfs=3, total_vfs=4, guids=False, interface=False)
+
+    found = offered(inventory_of(made))
+
+    assert [one.device for one in found.withheld] == [f"nic-0000-21-00-0-vf-{n}" for n in range(3)]
     assert {one.reason.cause for one in found.withheld} == {Cause.NO_GUID}
-    assert "the operator sets both" in str(found.withheld[0])
-    assert sum(name.startswith("nic-") for name in describe(found, DRIVER).by_name) == 1 + first
+    assert "ib_ipoib" in str(found.withheld[0])
+    assert sum(name.startswith("nic-") for name in describe(found, DRIVER).by_name) == 1
+
+
+@pytest.mark.parametrize("none", ["0000:0000:0000:0000", "ffff:ffff:ffff:ffff"])
+def test_a_vf_without_guids_is_withheld_if_its_nics_driver_sets_none(card, inventory_of, none):
+    made = card(model="connectx-3", link="infiniband", vfs=2, total_vfs=4)
+    (device,) = simulated_hardware(made).nics.reader.rdma_devices(Bdf("0000:21:00.1"))
+    (made.root / f"sys/class/infiniband/{device.name}/node_guid").write_text(f"{none}\n")
+
+    (found,) = offered(inventory_of(made)).withheld
+
+    assert (found.device, found.reason.cause) == ("nic-0000-21-00-0-vf-0", Cause.NO_GUID)
+    assert "driver mlx4_core of its NIC sets none" in str(found)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from pyroute2.netlink.rtnl.ifinfmsg import ifinfmsg
 from pyroute2.requests.link import LinkIPRouteFilter
 
 from agent.hardware.errors import AlreadyTaken, InvalidArgument, NotFound, NotSupported
+from agent.hardware.guids import ALL_ONES, NO_GUID
 from agent.hardware.nics.types import VFIO_PCI, LinkState, VfSettings
 from agent.hardware.nics.vf_messages import request, settings
 from agent.hardware.nics.vf_settings import changes
@@ -41,6 +42,8 @@ complete = st.builds(
     spoof_check=st.booleans(),
     trust=st.booleans(),
     link_state=st.sampled_from(LinkState),
+    node_guid=st.sampled_from([NO_GUID, "02:00:00:00:00:00:00:01"]),
+    port_guid=st.sampled_from([NO_GUID, "02:00:00:00:00:00:00:02"]),
 )
 
 
@@ -134,6 +137,9 @@ def test_a_switch_that_the_driver_does_not_have_is_unknown() -> None:
         (VfSettings(mac="01:00:00:00:00:01"), "unicast"),
         (VfSettings(min_rate=-1), "must not be negative"),
         (VfSettings(min_rate=20, max_rate=10), "above max_rate, 10"),
+        (VfSettings(node_guid="02:00:00:00:00:01"), "eight hex bytes"),
+        (VfSettings(port_guid=NO_GUID), "no GUID"),
+        (VfSettings(port_guid=ALL_ONES.upper()), "no GUID"),
     ],
 )
 def test_a_wrong_setting_is_refused_with_its_rule_and_nothing_changes(nics, wrong, rule: str) -> None:

@@ -13,6 +13,7 @@ from agent.hardware.nics.ports import NicReader, Nics
 from agent.hardware.ports import BootReader, DriverFiles, GpuFacts, GpuReader, Machine, PciReader
 from agent.hardware.simulated import SimulatedMachine
 from agent.hardware.simulated.nic_state import FunctionState
+from agent.hardware.simulated.nics.functions import find
 from agent.hardware.simulated.state import StateFile
 from agent.inventory.modes import GpuModes
 from agent.inventory.published import NicVf
@@ -202,11 +203,14 @@ def functions_of(simulated: SimulatedMachine) -> Mapping[str, FunctionState]:
 
 def left_of_nics(simulated: SimulatedMachine) -> list[str]:
     """Return what claims could have left of NICs' functions: drivers, overrides, settings of PFs."""
-    new = FunctionState()
+    state = StateFile(simulated.directory).read()
+    found = ((function, find(simulated.node, state, bdf)) for bdf, function in state.functions.items())
     return [
-        f"{bdf}: {function}"
-        for bdf, function in functions_of(simulated).items()
-        if (function.driver, function.override, function.setting) != (new.driver, new.override, new.setting)
+        f"{function}: {own}"
+        for own, function in found
+        if function is not None
+        and (new := function.fresh)
+        and (own.driver, own.override, own.setting) != (new.driver, new.override, new.setting)
     ]
 
 

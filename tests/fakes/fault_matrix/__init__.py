@@ -30,6 +30,8 @@ from plugin.claim.states import State
 from plugin.kinds.mig_partition.kind import MigPartitionKind
 from plugin.kinds.netdev_nic import NetdevNicKind
 from plugin.kinds.nic_vf.netdev import NetdevVfKind
+from plugin.kinds.nic_vf.rdma import RdmaVfKind
+from plugin.kinds.nic_vf.vfio import VfioVfKind
 from plugin.kinds.registry import KINDS
 from plugin.kinds.table import AnyKind
 from plugin.kinds.whole_gpus.gpu_partition import GpuPartitionKind
@@ -122,6 +124,10 @@ BROUGHT_NOWHERE = Row("bring in", Fault.KILLED, "start, unprepare")
 BROUGHT_BACK = Row("bring back", Fault.KILLED, "start, unprepare")
 VFS_MADE = Row("prepare, making VFs", Fault.KILLED, "start")
 VFS_REMOVED = Row("unprepare, removing VFs", Fault.KILLED, "start, unprepare")
+GUIDS_SET = Row("prepare, setting GUIDs", Fault.KILLED, "start")
+GUIDS_SET_AGAIN = Row("prepare, setting GUIDs", Fault.KILLED, "prepare")
+GUIDS_RESTORED = Row("unprepare, restoring GUIDs", Fault.KILLED, "start, unprepare")
+GUIDS_RESTORED_AGAIN = Row("unprepare, restoring GUIDs", Fault.KILLED, "unprepare")
 JOINED = Row("prepare on a fabric", Fault.KILLED, "start")
 JOINED_AGAIN = Row("prepare on a fabric", Fault.KILLED, "prepare")
 PARTED = Row("unprepare on a fabric", Fault.KILLED, "unprepare")
@@ -167,6 +173,32 @@ STEPS_OUT = {NetdevVfKind: 2 + 2 + 2 + 2 * 3 + 2 + 2 + 2, NetdevNicKind: 2 + 2 +
 STEPS_OF_MAKING = 3 + 2 + 2 + 3
 # The call and the kernel's write in it, the file.
 STEPS_OF_REMOVING = 2 + 2 + 2
+# The record of what was there before; the call that sets the link's state and both GUIDs, three requests.
+STEPS_OF_GUIDS = 2 + 2 + 2 * 3
+# The driver stops, gets the override, starts and loses the override.
+STEPS_OF_RESTART = 2 + 2 * 4
+STEPS_WITH_GUIDS: Mapping[type[AnyKind], tuple[int, int]] = {
+    # The call that restores the driver finds it there. For VFIO there is one that gives the VF away instead.
+    RdmaVfKind: (STEPS_OF_RESTART + 2, STEPS_OF_RESTART),
+    VfioVfKind: (2 + 2 * 3, STEPS_OF_RESTART),
+    # Also the record of the interface, and the settings that are set already.
+    NetdevVfKind: (STEPS_OF_RESTART + 2 + 2 + 2, STEPS_OF_RESTART),
+}
+"""How many steps an InfiniBand VF has beside those of the GUIDs, in prepare and in unprepare."""
+
+
+def steps_of_setting_guids(kind: AnyKind) -> int:
+    """A claim is coming, its plan, the GUIDs, the driver, it is done, the document."""
+    own = STEPS_WITH_GUIDS.get(type(kind))
+    return 3 + 2 + STEPS_OF_GUIDS + own[0] + 2 + 3 if own else 0
+
+
+def steps_of_restoring_guids(kind: AnyKind) -> int:
+    """That it is undone, the document, the settings, the driver, the record."""
+    own = STEPS_WITH_GUIDS.get(type(kind))
+    return 2 + 2 + STEPS_OF_GUIDS - 2 + own[1] + 2 if own else 0
+
+
 JOINING = tuple(kind for kind in KINDS.preparable if isinstance(kind, WholeGpuKind | GpuPartitionKind))
 """The kinds whose devices a fabric manager joins."""
 
@@ -194,6 +226,10 @@ STEPS: Mapping[Row, Callable[[AnyKind], int]] = {
     BROUGHT_BACK: lambda kind: STEPS_OUT.get(type(kind), 0),
     VFS_MADE: lambda kind: steps_of_prepare(kind) + STEPS_OF_MAKING if kind in VF_KINDS else 0,
     VFS_REMOVED: lambda kind: steps_of_unprepare(kind) + STEPS_OF_REMOVING if kind in VF_KINDS else 0,
+    GUIDS_SET: steps_of_setting_guids,
+    GUIDS_SET_AGAIN: steps_of_setting_guids,
+    GUIDS_RESTORED: steps_of_restoring_guids,
+    GUIDS_RESTORED_AGAIN: steps_of_restoring_guids,
     JOINED: steps_of_joining,
     JOINED_AGAIN: steps_of_joining,
     PARTED: steps_of_parting,

@@ -9,12 +9,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from agent.hardware import attributes
-from agent.hardware.interfaces import is_software_rdma, lacks_guid
+from agent.hardware.interfaces import infiniband_guids, is_software_rdma
 from agent.hardware.nics.types import RdmaDevice
 from agent.hardware.types import Bdf, DeviceNode
 
@@ -43,13 +42,14 @@ def rdma_devices(root: Path, bdf: Bdf) -> tuple[RdmaDevice, ...]:
     verbs = tuple(_nodes(root, f"{function}/infiniband_verbs"))
     datagrams = tuple(_nodes(root, f"{function}/infiniband_mad"))
     manager = device_node(root, root / _CONNECTION_MANAGER, "/dev/infiniband/rdma_cm")
-    devices = (_device(name, verbs, datagrams, manager) for name in found)
-    return tuple(replace(one, has_guid=not lacks_guid(f"{folder}/{one.name}")) for one in devices)
+    return tuple(_device(f"{folder}/{name}", verbs, datagrams, manager) for name in found)
 
 
 def _device(
-    name: str, verbs: Sequence[_Owned], datagrams: Sequence[_Owned], manager: DeviceNode | None
+    folder: str, verbs: Sequence[_Owned], datagrams: Sequence[_Owned], manager: DeviceNode | None
 ) -> RdmaDevice:
+    name = os.path.basename(folder)
+
     def own(nodes: Sequence[_Owned], prefix: str) -> Iterator[DeviceNode]:
         return (one.node for one in nodes if one.device == name and one.name.startswith(prefix))
 
@@ -59,6 +59,7 @@ def _device(
         tuple(own(datagrams, "umad")),
         tuple(own(datagrams, "issm")),
         manager,
+        *infiniband_guids(folder),
     )
 
 

@@ -13,13 +13,13 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from agent.hardware import guids
 from agent.hardware.nics.types import LinkState as VfLinkState
 from agent.hardware.simulated.devices import Nic
 from agent.hardware.simulated.faults import NicTrouble
 from agent.hardware.simulated.nic_state import (
     KERNEL_DRIVER,
     NEVER,
-    NO_GUID,
     FunctionState,
     LinkState,
     SettingState,
@@ -104,22 +104,27 @@ class Function:
         Source: NVIDIA, SR-IOV with InfiniBand: policy, node and port of a VF.
         """
         state = FunctionState(driver=self.nic.model.driver)
-        if not self.lacks_guids:
+        if self.first_guid != guids.NO_GUID:
             return state
         return replace(state, setting=SettingState(link_state=VfLinkState.DISABLE))
 
     @property
-    def lacks_guids(self) -> bool:
-        """Whether it is a VF that its driver leaves without GUIDs."""
-        is_new_vf = self.index is not None and not self.nic.form.guids
-        return is_new_vf and self.nic.form.link == "infiniband" and self.nic.model.driver == KERNEL_DRIVER
+    def takes_guids(self) -> bool:
+        """Whether it is a VF whose GUIDs its PF's driver sets: of the drivers in Linux, mlx5 alone does."""
+        is_infiniband_vf = self.index is not None and self.nic.form.link == "infiniband"
+        return is_infiniband_vf and self.nic.model.driver == KERNEL_DRIVER
+
+    @property
+    def first_guid(self) -> str:
+        """Return the GUID with which its driver leaves it, ``NO_GUID`` for none."""
+        if self.takes_guids and not self.nic.form.guids:
+            return guids.NO_GUID
+        return digest(f"{self.bdf} GUID", 8, ":", 1)
 
     def guids(self, state: State) -> tuple[str, str]:
         """Return the GUIDs of its RDMA device and of that device's port."""
-        if self.lacks_guids:
-            return self.of(state).node_guid, self.of(state).port_guid
-        own = digest(f"{self.bdf} GUID", 8, ":", 2)
-        return own, own
+        own = self.of(state)
+        return own.node_guid or self.first_guid, own.port_guid or self.first_guid
 
     def link(self, state: State) -> LinkState | None:
         """Return its network link, None unless it has a kernel driver that makes one."""
@@ -132,7 +137,10 @@ class Function:
         """Return the address of a new link: the PF's setting for this VF counts when a driver starts."""
         if function.setting.mac != _NO_MAC:
             return function.setting.mac
-        return digest(self.bdf, _ADDRESS_BYTES[self.nic.form.link], ":", 1)
+        own = digest(self.bdf, _ADDRESS_BYTES[self.nic.form.link], ":", 1)
+        if function.port_guid is None:
+            return own
+        return own[: -len(function.port_guid)] + function.port_guid  # IP over InfiniBand ends with it
 
     def group(self, state: State) -> int | None:
         """Return the number of its IOMMU group, None if it has none."""
@@ -155,7 +163,7 @@ class Function:
 
     def _is_port_up(self, state: State) -> bool:
         is_down = trouble(state, self.nic.number, NicTrouble.PORT_DOWN) is not None
-        return not is_down and self.guids(state)[1] != NO_GUID
+        return not is_down and guids.normal(self.guids(state)[1]) != guids.NO_GUID
 
     def __str__(self) -> str:
         return f"PCI function {self.bdf}"
@@ -222,7 +230,7 @@ def probed(state: State, function: Function, own: FunctionState, driver: str | N
         late = trouble(state, nic.number, NicTrouble.LATE_RDMA)
         never = trouble(state, nic.number, NicTrouble.NO_RDMA)
         reads = NEVER if never else (late.count or 0) if late else 0
-        if function.lacks_guids:
+        if function.takes_guids:
             own = replace(own, node_guid=own.setting.node_guid, port_guid=own.setting.port_guid)
     return replace(own, driver=driver, reads_left=reads, link=None)
 

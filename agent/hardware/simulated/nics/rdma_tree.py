@@ -21,10 +21,10 @@ def render_rdma(files: Files, function: Function, guids: tuple[str, str], *, is_
     rdma = f"{function.folder}/infiniband/{function.rdma_device}"
     files.write(f"{rdma}/node_type", "1: CA\n")
     node_guid, port_guid = guids
-    files.write(f"{rdma}/node_guid", f"{node_guid}\n")
+    files.write(f"{rdma}/node_guid", f"{_in_sysfs(node_guid)}\n")
     # All functions of a card report the card's GUID.
     files.write(f"{rdma}/sys_image_guid", f"{digest(nic.bdf.rpartition('.')[0], 8, ':', 2)}\n")
-    files.write(f"{rdma}/ports/1/gids/0", f"fe80:0000:0000:0000:{port_guid}\n")
+    files.write(f"{rdma}/ports/1/gids/0", f"fe80:0000:0000:0000:{_in_sysfs(port_guid)}\n")
     files.write(f"{rdma}/ports/1/state", "4: ACTIVE\n" if is_active else "1: DOWN\n")
     files.write(f"{rdma}/ports/1/link_layer", f"{_LAYER[nic.form.link]}\n")
     if nic.model.speed_gbps is not None:
@@ -33,6 +33,10 @@ def render_rdma(files: Files, function: Function, guids: tuple[str, str], *, is_
     _render_nodes(files, function, function.rdma_device, _character_devices(function))
     files.link(f"{rdma}/device", function.folder)
     files.link(f"sys/class/infiniband/{function.rdma_device}", rdma)
+
+
+def _in_sysfs(guid: str) -> str:
+    return bytes.fromhex(guid.replace(":", "")).hex(":", 2)
 
 
 def render_software_rdma(files: Files, function: Function, name: str, interface: str) -> None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from agent.hardware.guids import NO_GUID
 from agent.hardware.simulated.devices import Nic
-from agent.hardware.simulated.nic_state import NO_GUID, FunctionState, LinkState
+from agent.hardware.simulated.nic_state import FunctionState, LinkState
 from agent.hardware.simulated.nics.functions import VFIO, Function, functions_of
 from agent.hardware.simulated.node import NodeFile
 from agent.hardware.simulated.state import State

@@ -24,6 +24,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import infiniband_vfs
 from devices_of_kinds import EXAMPLES, ON_DEMAND, STATIC, VF_ON_DEMAND, allocated_device, told
 from kept_descriptions import keep_descriptions
 from slow_daemons import with_slow_daemons
@@ -194,6 +195,8 @@ def run(folder: Path, deed: str, kind: str, step: int, tell: Callable[[str], Non
         driver.bring_in(ClaimUid("u1"), EXAMPLES_BY_NAME[kind].device, pod)
         return
     example = EXAMPLES_BY_NAME[kind]
+    if node == infiniband_vfs.NAME:
+        example = infiniband_vfs.example_of(kind)
     device = example.device if options.vfs is None else VF_ON_DEMAND
     result = allocated_device(device, node, admin_access=deed == "look_at")
     driver.prepare(AllocatedClaim(ref=REF, uid=ClaimUid("u1"), results=(result,), configs=example.configs))
