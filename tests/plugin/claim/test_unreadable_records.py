@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from plugin.base.errors import DeviceHeld, RecordTooNew
-from plugin.claim.record_format import encode
+from plugin.claim.record_format import VERSION, encode
 from scheduler_core.model.claim import ClaimUid
 
 HALF, SMALL = "gpu-0-mig-3g-20gb-4-7", "gpu-0-mig-1g-5gb-2"
@@ -66,9 +66,9 @@ def newer(bench: Any, uid: str) -> bytes:
     """The record of a prepared claim as a later version may write it, with everything sound."""
     record = next(one for one in bench.records() if one.claim_uid == uid)
     claim = (
-        encode(record).partition(b'"claim":')[2].partition(b',"seal":')[0].replace(b'"gpu"', b'"gpu-of-4"')
+        encode(record).partition(b'"claim":')[2].partition(b',"seal":')[0].replace(b'"gpu"', b'"gpu-of-9"')
     )
-    line = b'{"version":4,"checksum":"' + digest_of(claim) + b'","claim":' + claim
+    line = f'{{"version":{VERSION + 1},"checksum":"'.encode() + digest_of(claim) + b'","claim":' + claim
     return line + b',"seal":"' + digest_of(line) + b'"}\n'
 
 
