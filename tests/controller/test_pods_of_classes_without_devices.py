@@ -1,4 +1,4 @@
-"""A pod that asks for a resource class which no pod can get is told why, and not left to wait in silence."""
+"""A pod that asks for a resource class which no pod can get has the reason in its condition."""
 
 from __future__ import annotations
 
