@@ -50,9 +50,12 @@ def publications_of(
         owned.stored(allocator, slices)
         foreign.ask()  # once the node's own slices are there: they do not wait for the answer
 
-    source = V1Source(metrics, node_events)
+    alone = options.composite_only
+    source = V1Source(metrics, node_events, gives_way=alone)
     found = [Publication(store, source, owner, metrics, clocks, hear=told, hear_taken=taken)]
     if options.composite:
         store = cluster.composite_slices(driver, node)
-        found.append(Publication(store, CompositeSource(), owner, metrics, clocks, hear_taken=taken))
+        found.append(
+            Publication(store, CompositeSource(is_alone=alone), owner, metrics, clocks, hear_taken=taken)
+        )
     return found

@@ -34,6 +34,7 @@ from daemon.logs import LogOptions
 from daemon.metrics_options import MetricsOptions
 from scheduler_core.base.limits import DOMAIN_LENGTH
 from scheduler_core.model.names import DEFAULT_DRIVER, DRIVER_RULE, is_driver
+from scheduler_core.model.ownership import CONTROLLER, OWNER
 
 _EXAMPLES: Final = """examples:
   in a DaemonSet, with the service account of its pod:
@@ -61,6 +62,7 @@ class Options:
     Shape: ``kubeconfig`` and ``context`` None for the usual ones, else the pod's service account;
            ``metrics`` and ``probe_socket`` None to listen nowhere;
            ``partitions`` and ``partition_policy`` as ``inventory.table_files`` reads them;
+           ``composite_only`` for composite slices alone where the controller allocates;
            ``modes`` in which the GPUs are offered; ``split`` the GPUs whose GPU instances are also offered in
            parts, None for none; ``multus_resource`` the name under which Multus finds VFs, None where it
            does not; ``kubelet_dir`` the kubelet's folder, where the numbers of the GPUs are kept and the
@@ -82,6 +84,7 @@ class Options:
     probe_socket: Path | None = None
     resync_s: float = 300.0
     composite: bool = True
+    composite_only: bool = False
     partitions: str | None = None
     partition_policy: str | None = None
     modes: GpuModes = field(default_factory=GpuModes)
@@ -125,6 +128,8 @@ def read_options(argv: Sequence[str] | None) -> Options:
     given = parser().parse_args(argv)
     has_use = given.once or given.output is None
     require(has_use, "--output", given.output, "is for --once")
+    fits = not (given.composite_only and (given.no_composite or given.once))
+    require(fits, "--composite-only", None, "excludes --no-composite and --once")
     return Options(
         driver_name=given.driver_name,
         node_name=given.node_name or socket.gethostname().lower(),
@@ -135,6 +140,7 @@ def read_options(argv: Sequence[str] | None) -> Options:
         probe_socket=given.probe_socket,
         resync_s=given.resync,
         composite=not given.no_composite,
+        composite_only=given.composite_only,
         partitions=given.partitions,
         partition_policy=given.partition_policy,
         modes=mode_option.read_gpu_modes(given.gpu_modes),
@@ -173,6 +179,11 @@ def parser() -> argparse.ArgumentParser:
     add("--kubelet-dir", type=Path, default=Path("/var/lib/kubelet"), metavar="DIR", help=kubelet_dir % given)
     no_composite = "publish ResourceSlices only, no CompositeResourceSlices"
     add("--no-composite", action="store_true", help=no_composite)
+    composite_only = (
+        f"publish CompositeResourceSlices only while the Node has the label {OWNER}={CONTROLLER}; the "
+        "controller reads them, kube-scheduler does not"
+    )
+    add("--composite-only", action="store_true", help=composite_only)
     table_files.add_options(made)
     node_options.add_gpu_modes(made)
     node_options.add_imex_channels(made)

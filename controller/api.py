@@ -47,13 +47,16 @@ from kube_api import (
     Withheld,
     is_allowed,
 )
+from scheduler_core.codec import composite
 from scheduler_core.model.claim import ClaimRef
+from scheduler_core.model.ownership import CONTROLLER, OWNER
 
 POD_GROUPS: Final = (
     Resource.of("scheduling.x-k8s.io/v1alpha1", "PodGroup", "podgroups", namespaced=True),
     Resource.of("scheduling.k8s.io/v1alpha2", "PodGroup", "podgroups", namespaced=True),
     Resource.of("scheduling.k8s.io/v1beta1", "PodGroup", "podgroups", namespaced=True),
 )
+COMPOSITE_SLICES: Final = Resource.of(composite.API_VERSION, composite.KIND, "compositeresourceslices")
 RESOURCE_CLASSES: Final = Resource.of("tangram.dev/v1alpha1", "ResourceClass", "resourceclasses")
 # No attempt of a write may take longer than the election grants: controller.election.values.Times.
 _LIMITS: Final = Limits(calls_per_s=400, burst=800, call_timeout_s=60.0, read_timeout_s=4.5, attempts=3)
@@ -83,12 +86,14 @@ class Followed:
         store: Store[Any],
         fields: str = "",
         *,
+        labels: str = "",
         is_optional: bool = False,
         as_text: bool = False,
     ) -> None:
         self._api = api
         self._resource = resource
         self._fields = fields
+        self._labels = labels
         self._is_optional = is_optional
         self._as_text = as_text
         self._is_missing = False
@@ -113,6 +118,7 @@ class Followed:
         found = self._api.follow(
             self._resource,
             self.store,
+            label_selector=self._labels,
             field_selector=self._fields,
             page=_PAGE,
             as_text=self._as_text,
@@ -146,6 +152,18 @@ class Cluster:
         self.slices = Followed(api, RESOURCE_SLICES, slices, f"spec.driver={driver}", as_text=True)
         all_slices = Store[Any](lambda one: reading.slice_text(one.text))
         self.all_slices = Followed(api, RESOURCE_SLICES, all_slices, as_text=True)
+        # Agents label the ones that count (``read_composite_slice``), so that the others are not even sent.
+        self.composite_slices, self.all_composite_slices = (
+            Followed(
+                api,
+                COMPOSITE_SLICES,
+                _store(reading.composite_slice),
+                fields,
+                labels=f"{OWNER}={CONTROLLER}",
+                is_optional=True,
+            )
+            for fields in (f"spec.driver={driver}", "")
+        )
         self.classes = Followed(api, DEVICE_CLASSES, _store(reading.device_class))
         self._resource_classes = _store(_as_it_is)
         self.resource_classes = Followed(api, RESOURCE_CLASSES, self._resource_classes, is_optional=True)
@@ -179,6 +197,7 @@ class Cluster:
             self.resource_classes,
             self.nodes,
             self.slices,
+            self.composite_slices,
             self.templates,
             self.claims,
             *self.pod_groups,
@@ -191,7 +210,14 @@ class Cluster:
 
         Nobody else may follow these at the same time.
         """
-        return (self.classes, self.nodes, self.all_slices, self.claims, self.pods)
+        return (
+            self.classes,
+            self.nodes,
+            self.all_slices,
+            self.all_composite_slices,
+            self.claims,
+            self.pods,
+        )
 
     def refresh(self) -> None:
         """Read all claims as they are at the server now. Raises: WriteFailed."""

@@ -16,8 +16,15 @@ from controller.model.claims import ClaimSeen, named_devices, read_claim
 from controller.model.nodes import ClusterNode, read_node
 from controller.model.pods import Pod, PodRef, read_pod
 from controller.model.slice_text import parse
-from controller.model.slices import SliceSeen, read_slice, read_slice_text
+from controller.model.slices import (
+    SliceSeen,
+    key_of,
+    read_composite_slice,
+    read_slice,
+    read_slice_text,
+)
 from scheduler_core.base.errors import CoreError
+from scheduler_core.codec import composite
 from scheduler_core.codec.claims import decode_class
 from scheduler_core.frontends.partitions.node_table import NodeTable
 from scheduler_core.model.claim import ClaimRef, DeviceClass
@@ -48,6 +55,15 @@ def node(document: Document) -> ClusterNode:
 def resource_slice(document: Document) -> SliceSeen:
     """Read a slice."""
     return _read(read_slice, lambda one, why: SliceSeen(one["metadata"]["name"], "", None, why), document)
+
+
+def composite_slice(document: Document) -> SliceSeen:
+    """Read a composite slice."""
+    return _read(
+        read_composite_slice,
+        lambda one, why: SliceSeen(key_of(composite.KIND, one["metadata"]["name"]), "", None, why),
+        document,
+    )
 
 
 def slice_text(text: bytes) -> SliceSeen:

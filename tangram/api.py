@@ -60,7 +60,7 @@ _POD_GROUPS: Final = tuple(
     Resource.of(version, "PodGroup", "podgroups", namespaced=True)
     for version in ("scheduling.x-k8s.io/v1alpha1", "scheduling.k8s.io/v1alpha2", "scheduling.k8s.io/v1beta1")
 )
-_OPTIONAL: Final = (_RESOURCE_CLASSES, _POOLS, *_POD_GROUPS)  # a cluster need not know them
+_OPTIONAL: Final = (_RESOURCE_CLASSES, _POOLS, COMPOSITE_SLICES, *_POD_GROUPS)  # a cluster need not know them
 _PAGE: Final = 500
 _SMALL_PAGE: Final = 100  # of slices, which are large: 100 of them are 5 MB
 _UNHURRIED: Final = Limits(calls_per_s=2000, burst=2000)  # so that a benchmark never waits for its own client

@@ -6,19 +6,22 @@ cannot read is left out, and its name is printed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import Any, Final, TypeVar
 
 from controller.model.slice_text import parse, read_v1_slice
+from controller.model.slices import has_mark
 from scheduler_core.base.errors import CoreError
 from scheduler_core.base.quick_dataclass import dataclass
-from scheduler_core.codec import v1
+from scheduler_core.codec import composite, v1
 from scheduler_core.codec.claims import decode_allocated_claim, decode_class
 from scheduler_core.codec.documents import decode_node
 from scheduler_core.codec.v1 import V1Slice
 from scheduler_core.frontends.objects import Objects
 from scheduler_core.model.claim import AllocatedClaim
+from scheduler_core.model.composite import CompositeSlice
 from scheduler_core.model.nodes import Node
+from scheduler_core.model.ownership import CONTROLLER, OWNER
 from tangram.clusters import ClusterReader, Reading
 from tangram.errors import BadInput
 from tangram.program.streams import complain
@@ -75,16 +78,34 @@ def _node(document: Mapping[str, Any]) -> Node:
 
 SLICES: Final[Reading[V1Slice | LeftOut]] = Reading(_slice_of, _slice_of_text)
 """Slices from their text: what was met in another one is not parsed again, and is kept once."""
+_COMPOSITES: Final = Reading(or_left_out(composite.decode_slice))
 _CLASSES: Final = Reading(or_left_out(decode_class))
 _NODES: Final = Reading(_node)
 
 
 def cluster_objects(cluster: ClusterReader) -> Objects:
     """Return the slices, classes and nodes of a cluster. Raises: BadInput."""
+    v1_slices = tuple(left_in(cluster.read("ResourceSlice", SLICES)))
+    nodes = cluster.read("Node", _NODES)
+    published = {one.pool.name for one in v1_slices}
+    alone = {one.name for one in nodes if one.labels.get(OWNER) == CONTROLLER} - published
     return Objects(
-        v1_slices=tuple(left_in(cluster.read("ResourceSlice", SLICES))),
+        v1_slices=v1_slices,
+        composite_slices=tuple(_composite_slices(cluster, alone)) if alone else (),
         classes={one.name: one for one in left_in(cluster.read("DeviceClass", _CLASSES))},
-        nodes=cluster.read("Node", _NODES),
+        nodes=nodes,
+    )
+
+
+def _composite_slices(cluster: ClusterReader, nodes: Set[str]) -> Iterator[CompositeSlice]:
+    """Yield the slices of nodes that publish no others; their agents mark them for the controller."""
+    try:
+        found = cluster.read(composite.KIND, _COMPOSITES)
+    except BadInput as error:  # it takes a right of its own
+        complain(f"nodes that publish only {composite.KIND}s are left out: {error}")
+        return
+    yield from (
+        one for one in left_in(found) if one.pool.name in nodes and has_mark(one.devices) is not False
     )
 
 

@@ -31,10 +31,12 @@ from agent.publishing.metrics import Metrics
 from agent.publishing.ports import NodeEvents
 from agent.publishing.stored_packing import composite_packed_in, packed_in
 from agent.publishing.taints.composite import first_tainted, taints_of, with_taints
+from agent.publishing.taints.owned import MARK
 from agent.slices import CompositePacked, composite_packed, encoded, projected
 from scheduler_core.base.errors import CannotProject
 from scheduler_core.dialects.layout import Layout
 from scheduler_core.dialects.packing import Packed
+from scheduler_core.model.ownership import CONTROLLER, OWNER
 from scheduler_core.publishing.documents import Document
 
 _log = logging.getLogger("agent.publishing")
@@ -70,9 +72,13 @@ class Source(Protocol):
 
 
 class V1Source:
-    """ResourceSlices of the core API, in the form that the server accepts."""
+    """ResourceSlices of the core API, in the form that the server accepts.
 
-    def __init__(self, metrics: Metrics, node_events: NodeEvents) -> None:
+    Shape: if it ``gives_way``, there are none where the controller allocates.
+    """
+
+    def __init__(self, metrics: Metrics, node_events: NodeEvents, *, gives_way: bool = False) -> None:
+        self._gives_way = gives_way
         self._metrics = metrics
         self._node_events = node_events
         self._verdict: Verdict | None = None
@@ -89,6 +95,8 @@ class V1Source:
 
     def wanted(self, found: Found, ask: Ask) -> tuple[Document, ...]:
         """Return the slices; ask the server first if its answer is old or did not cover all their fields."""
+        if self._gives_way and found.allocator == CONTROLLER:
+            return ()
         verdict = self._verdict
         if verdict is not None and not self._is_doubted:
             try:
@@ -169,9 +177,13 @@ class CompositeSource:
 
     An earlier definition has no taints. While a device has one, nothing is published there: the device would
     seem free, and whoever finds no composite slices reads the v1 slices of the same pool.
+
+    Where the controller allocates, slices that are ``is_alone``, without v1 slices beside them, have the mark
+    of the controller on every device, by which it knows that kube-scheduler does not see these devices.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_alone: bool = False) -> None:
+        self._is_alone = is_alone
         self._last: tuple[NodeDevices, tuple[Document, ...]] | None = None
         self._packed: CompositePacked | None = None
         self._keeps_taints: bool | None = None  # not known before the first taint
@@ -185,7 +197,10 @@ class CompositeSource:
     def wanted(self, found: Found, ask: Ask) -> tuple[Document, ...]:
         """Return the slices, each with the counts that ``kubectl get`` shows."""
         taints = taints_of(found.devices, found.in_the_way, found.health)
-        slices = self._documents(with_taints(found.devices, taints))
+        is_marked = self._is_alone and found.allocator == CONTROLLER
+        if is_marked:
+            taints = {name: (*taints.get(name, ()), MARK) for name in found.devices.by_name}
+        slices = self._documents(with_taints(found.devices, taints), is_marked=is_marked)
         if not taints:
             return slices
         if self._keeps_taints is None:
@@ -208,10 +223,13 @@ class CompositeSource:
         """Ask the server about taints again: somebody may have installed another definition."""
         self._keeps_taints = None
 
-    def _documents(self, devices: NodeDevices) -> tuple[Document, ...]:
+    def _documents(self, devices: NodeDevices, *, is_marked: bool) -> tuple[Document, ...]:
         if self._last is None or self._last[0] != devices:
             self._packed = composite_packed(devices, self._packed)
-            slices = tuple(_counted(one) for one in encoded(self._packed.slices))
+            # By the label the controller's watch selects slices; the marks say whether they count. An update
+            # takes no label away, since others may have set it.
+            labels = {"labels": {OWNER: CONTROLLER}} if is_marked else {}
+            slices = tuple(_with_metadata(one, labels) for one in encoded(self._packed.slices))
             self._last = devices, slices
         return self._last[1]
 
@@ -233,10 +251,10 @@ class CompositeSource:
         )
 
 
-def _counted(slice_: Document) -> Document:
+def _with_metadata(slice_: Document, labels: Document) -> Document:
     spec = slice_["spec"]
     counts = {
         "tangram.dev/devices": str(len(spec.get("devices") or ())),
         "tangram.dev/mixins": str(len(spec.get("deviceMixins") or ())),
     }
-    return {**slice_, "metadata": {**slice_["metadata"], "annotations": counts}}
+    return {**slice_, "metadata": {**slice_["metadata"], **labels, "annotations": counts}}

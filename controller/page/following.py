@@ -12,7 +12,7 @@ from threading import Event, Thread
 from typing import Any, Final, NamedTuple
 
 from controller.model.pods import Pod
-from controller.model.slices import SliceSeen
+from controller.model.slices import SliceSeen, key_of
 from controller.page.history import History
 from controller.page.model import PageModel
 from controller.page.value import About, as_json
@@ -161,16 +161,14 @@ class Following:
     def _take(self, one: Changed, slices: list[SliceSeen]) -> None:
         """Enter a change; slices are collected, since those of one pool are cheaper together."""
         seen = self._seen
-        if one.kind != "ResourceSlice" and slices:
+        if not isinstance(one.new, SliceSeen) and slices:
             seen.set_slices(slices.copy())
             slices.clear()
         match one.kind:
-            case "ResourceSlice" if one.new is not None:
+            case "ResourceSlice" | "CompositeResourceSlice" if one.new is not None:
                 slices.append(one.new)
-            case "ResourceSlice":
-                seen.set_slices(slices.copy())
-                slices.clear()
-                seen.remove_slice(one.name)
+            case "ResourceSlice" | "CompositeResourceSlice":
+                seen.remove_slice(key_of(one.kind, one.name))
             case "Pod":
                 self._take_pod(one.old, one.new)
             case "Node":

@@ -14,7 +14,7 @@ from time import thread_time
 from typing import Any, Final, Protocol
 
 from controller.classes.turns import StatusWrite
-from controller.model.slices import SliceSeen
+from controller.model.slices import SliceSeen, key_of
 from controller.plan.log_fields import of_plan
 from controller.plan.plans import GroupPlacement, Placement, Release, Tell, about
 from controller.run.classes import ResourceClasses
@@ -130,7 +130,7 @@ class Loop:
             match message:
                 case Stop():
                     return False
-                case Changed(kind="ResourceSlice", new=SliceSeen() as found):
+                case Changed(new=SliceSeen() as found):
                     slices.append(found)
                     continue
                 case _:
@@ -286,8 +286,8 @@ class Loop:
                 coordinator.claim_changed(one.old, one.new)
                 if self._is_fresh:
                     self._report.claim_changed(one.old, one.new)
-            case "ResourceSlice":
-                coordinator.slices_changed([one.name], [])
+            case "ResourceSlice" | "CompositeResourceSlice":
+                coordinator.slices_changed([key_of(one.kind, one.name)], [])
             case "ResourceClaimTemplate":
                 coordinator.template_changed(ref, one.new)
             case "PodGroup":

@@ -21,6 +21,7 @@ from scheduler_core.base.features import ALL, Features
 from scheduler_core.codec.v1 import V1Slice
 from scheduler_core.frontends.partitions.node_table import NodeTable
 from scheduler_core.model.claim import AllocatedClaim, ClaimRef, DeviceClass
+from scheduler_core.model.composite import CompositeSlice
 from scheduler_core.model.device import DeviceId
 from scheduler_core.model.nodes import OnNode
 from scheduler_core.state.assignments import holder_of
@@ -49,7 +50,7 @@ class ClusterSeen:
     def __init__(self, driver: str, features: Features = ALL, *, sees_all: bool = False) -> None:
         self.driver = driver
         self.sees_all = sees_all
-        self.devices = ClusterState(features=features)
+        self.devices = ClusterState(features=features, projects=True)
         self.rooms = Rooms()
         self.owned = OwnedNodes()
         self.nodes: dict[str, ClusterNode] = {}
@@ -103,18 +104,19 @@ class ClusterSeen:
         Pools that no node owns are left out unless all is seen: kube-scheduler allocates their devices.
         """
         self.hardware += 1
-        contents: list[V1Slice] = []
+        contents: list[V1Slice | CompositeSlice] = []
         for one in slices:
             if one.is_multi_node and not self.sees_all:
                 continue
             content = one.taken()
             self.owned.put(one.name, one.node, one.is_owned)
-            if content is None:
-                self.problems[one.name] = one.problem
-                self.devices.remove_v1_slice(one.name)
-            else:
-                self.problems.pop(one.name, None)
+            self.problems.pop(one.name, None)
+            if content is not None:
                 contents.append(content)
+                continue
+            if one.problem:
+                self.problems[one.name] = one.problem
+            self._drop(one.name)
         self.devices.upsert_slices(contents)
         return Effect(is_room=True)
 
@@ -123,8 +125,12 @@ class ClusterSeen:
         self.hardware += 1
         self.owned.remove(name)
         self.problems.pop(name, None)
-        self.devices.remove_v1_slice(name)
+        self._drop(name)
         return Effect(is_room=True)  # what is left may be complete now
+
+    def _drop(self, name: str) -> None:
+        self.devices.remove_v1_slice(name)
+        self.devices.remove_composite_slice(name)
 
     def set_class(self, device_class: DeviceClass) -> Effect:
         """Add a device class or replace it."""

@@ -55,6 +55,8 @@ class NestedCounters:
         for root, slots in self.totals.items():
             known = set(plain)
             for slot in slots:
+                if not slot[1]:  # of a device that draws nothing, which is refused for that
+                    continue
                 name = slot_name(slot, root, names)
                 if name in known or not is_label(name):
                     yield f"{slot[0]}: {name!r} cannot be the name of one of its counters"

@@ -2,8 +2,9 @@
 
 A changed slice rebuilds only its pool. A changed claim updates only the bits of its devices. The order of
 events does not matter. Where slices of both dialects form one pool, the composite pool is used while it is
-complete and valid, otherwise the v1 pool (docs/decisions/0035-cluster-state.md). Only one thread may use a
-state at a time. A state does no I/O and reads no clock.
+complete and valid, otherwise the v1 pool (docs/decisions/0035-cluster-state.md). A state that projects
+composite pools uses the v1 pool wherever there is one. Only one thread may use a state at a time. A state
+does no I/O and reads no clock.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from scheduler_core.state.node_class import NodeView
 from scheduler_core.state.node_views import Kept, NodeViews, pool_key, restored
 from scheduler_core.state.observer import PoolObserver, StateObserver
 from scheduler_core.state.published_pools import PublishedPools
-from scheduler_core.state.slice_forms import CompositeForm, EmptiedSlice, V1Form
+from scheduler_core.state.slice_forms import CompositeForm, EmptiedSlice, ProjectedForm, V1Form
 from scheduler_core.tables.component import Component
 from scheduler_core.tables.pool_compiler import PoolCompiler
 
@@ -34,16 +35,28 @@ _AnyPool = TypeVar("_AnyPool", bound=Kept)
 
 
 class ClusterState:
-    """What is known about a cluster. Shape: ``classes`` by name, a new mapping after each change."""
+    """What is known about a cluster.
 
-    def __init__(self, classes: Mapping[str, DeviceClass] | None = None, features: Features = ALL) -> None:
+    Shape: ``classes`` by name, a new mapping after each change; with ``projects`` composite pools count as
+           the v1 pools that they stand for, where no v1 slice of the pool is known.
+    """
+
+    def __init__(
+        self,
+        classes: Mapping[str, DeviceClass] | None = None,
+        features: Features = ALL,
+        *,
+        projects: bool = False,
+    ) -> None:
         self.features = features
         self.classes: Mapping[str, DeviceClass] = dict(classes or {})
         self.views = NodeViews(self._view_dropped, features)
         self.assignments = Assignments(self.views.compiled, self._component_moved)
         self._compiler = PoolCompiler(features)
         self._given: dict[PoolId, Kept] = {}
-        self._composite = PublishedPools[CompositeSlice, CompositeSlice](CompositeForm(), self._compiler)
+        self._projects = projects
+        form = ProjectedForm() if projects else CompositeForm()
+        self._composite = PublishedPools[CompositeSlice, CompositeSlice](form, self._compiler)
         self._v1 = PublishedPools[V1Slice, V1Slice | EmptiedSlice](V1Form(), self._compiler)
         self._observers: list[StateObserver] = []
         self._pool_observers: list[PoolObserver] = []
@@ -180,7 +193,12 @@ class ClusterState:
         """Use the effective pool of each identity, if it differs from the one before."""
         for pool in pools:
             key = (pool.driver, pool.name)
-            found = self._given.get(pool) or effective(self._composite.get(pool), self._v1.get(pool))
+            composite, v1 = self._composite.get(pool), self._v1.get(pool)
+            # Never both, or the same hardware would count twice. A v1 slice is what an API server has checked
+            # and what other schedulers see; who reads projections wants nothing but what v1 slices would say.
+            is_v1 = self._projects and v1 is not None
+            published = v1 if is_v1 else effective(composite, v1)
+            found = self._given.get(pool) or published
             if found is not self.views.get(key):
                 self._leave(key)
                 if found is not None:

@@ -12,11 +12,14 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final, Protocol, TypeVar
 
+from scheduler_core.base.errors import CannotProject
 from scheduler_core.base.quantity import Quantity
 from scheduler_core.base.quick_dataclass import dataclass
+from scheduler_core.books.expressed_groups import with_groups
 from scheduler_core.codec import v1
 from scheduler_core.codec.v1 import V1Slice
 from scheduler_core.dialects.mixins import flatten
+from scheduler_core.dialects.project import project
 from scheduler_core.model.composite import CompositeSlice
 from scheduler_core.model.device import SourceName
 from scheduler_core.model.pool import Pool
@@ -59,6 +62,24 @@ class CompositeForm:
     def unpacked(self, slices: Sequence[CompositeSlice], pool: Kept) -> Sequence[CompositeSlice]:  # noqa: ARG002
         """Return the slices."""
         return slices
+
+
+class ProjectedForm(CompositeForm):
+    """Slices of the composite dialect, read as the v1 slices that they stand for, with the names of these."""
+
+    def formed(self, slices: Collection[CompositeSlice]) -> Pool:
+        """Project the pool and its older generations. One that v1 cannot express is unusable."""
+        return _projected(flatten(slices))
+
+
+def _projected(pool: Pool) -> Pool:
+    found = replace(pool, older=None if pool.older is None else _projected(pool.older))
+    if not pool.is_complete or pool.problem is not None:
+        return found
+    try:
+        return project(with_groups(found))
+    except CannotProject as error:
+        return replace(found, problem=str(error), devices=(), sources={})
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,18 +16,33 @@ from controller.gangs.seen import read_pod_group
 from controller.model.claims import read_claim
 from controller.model.nodes import read_node
 from controller.model.pods import read_pod
-from controller.model.slices import read_slice, read_slice_text
+from controller.model.slices import SliceSeen, read_composite_slice, read_slice, read_slice_text
 from controller.run.classes import ResourceClasses
 from controller.run.coordinator import Coordinator
 from controller.state.cluster_seen import ClusterSeen
 from scheduler_core.base.errors import CoreError
+from scheduler_core.codec import composite
 from scheduler_core.codec.claims import decode_class
 from scheduler_core.model.claim import ClaimRef
 from tangram.clusters import ClusterReader, Reading
+from tangram.errors import BadInput
 from tangram.program.streams import complain
 
-SLICES: Final = Reading(read_slice, read_slice_text)
+_SLICES: Final = Reading(read_slice, read_slice_text)
 """Slices as the controller watches them: from their text, what was met in another one is kept once."""
+_COMPOSITE_SLICES: Final = Reading(read_composite_slice)
+
+
+def read_slices(cluster: ClusterReader, seen: ClusterSeen, fields: str = "") -> list[SliceSeen]:
+    """Return the slices that the controller watches, of nodes that are known. Raises: BadInput."""
+    found = list(cluster.read("ResourceSlice", _SLICES, fields))
+    published = {one.node for one in found}
+    if any(node.wants_controller and node.name not in published for node in seen.nodes.values()):
+        try:
+            found += cluster.read(composite.KIND, _COMPOSITE_SLICES, fields)
+        except BadInput as error:  # it takes a right of its own
+            complain(f"nodes that publish only {composite.KIND}s are left out: {error}")
+    return found
 
 
 def read_controlled(cluster: ClusterReader, driver: str, now_s: float) -> Coordinator:
@@ -42,7 +57,7 @@ def read_controlled(cluster: ClusterReader, driver: str, now_s: float) -> Coordi
     _read_classes(cluster, coordinator)
     for node in cluster.read("Node", Reading(read_node)):
         coordinator.node_changed(node.name, node)
-    slices = list(cluster.read("ResourceSlice", SLICES, f"spec.driver={driver}"))
+    slices = read_slices(cluster, seen, f"spec.driver={driver}")
     for one in slices:
         if one.problem:
             complain(f"left out: {one.problem}")

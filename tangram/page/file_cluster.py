@@ -13,7 +13,7 @@ from controller.model.checked import WrongType
 from controller.model.claims import read_claim
 from controller.model.nodes import read_node
 from controller.model.pods import read_pod
-from controller.model.slices import read_slice
+from controller.model.slices import read_composite_slice, read_slice
 from scheduler_core.codec.documents import Document
 from tangram.clusters import Reading, V
 from tangram.errors import BadInput
@@ -29,6 +29,7 @@ _READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], object]]] = {
     "PodGroup": read_pod_group,
     "ResourceClaim": read_claim,
     "ResourceSlice": read_slice,
+    "CompositeResourceSlice": read_composite_slice,
 }
 
 

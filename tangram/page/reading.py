@@ -9,7 +9,7 @@ from controller.state.cluster_seen import ClusterSeen
 from scheduler_core.base.errors import CoreError
 from scheduler_core.codec.claims import decode_class
 from tangram.clusters import ClusterReader, Reading
-from tangram.controlled.reading import SLICES
+from tangram.controlled.reading import read_slices
 from tangram.program.streams import complain
 
 
@@ -23,7 +23,7 @@ def read_seen(cluster: ClusterReader, driver: str) -> ClusterSeen:
             complain(f"left out: {error}")
     for node in cluster.read("Node", Reading(read_node)):
         seen.set_node(node)
-    seen.set_slices(list(cluster.read("ResourceSlice", SLICES)))
+    seen.set_slices(read_slices(cluster, seen))
     for problem in seen.problems.values():
         complain(f"left out: {problem}")
     for claim in cluster.read("ResourceClaim", Reading(read_claim)):

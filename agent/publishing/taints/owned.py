@@ -1,8 +1,8 @@
 """The mark of a node's allocator: the taint that keeps kube-scheduler from devices of the controller. Pure.
 
-Takes pools and stored slices; returns pools with the taint, and whether all stored devices have it. It is in
-the v1 slices alone, which kube-scheduler reads: the composite slices would have it even where the server
-drops it there.
+Takes pools and stored slices; returns pools with the taint, and whether all stored devices have it. Beside v1
+slices, which kube-scheduler reads, composite slices do not have it: they would have it even where the server
+drops it from these. Composite slices that are a node's only ones have it.
 """
 
 from __future__ import annotations

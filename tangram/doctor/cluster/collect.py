@@ -44,6 +44,7 @@ def collect_cluster(
         gates=_gates(cluster, left_out),
         nodes=cluster.list("Node"),
         slices=cluster.list("ResourceSlice", f"spec.driver={driver}"),
+        composite_slices=if_allowed("CompositeResourceSlice", f"spec.driver={driver}") or (),
         claims=cluster.list("ResourceClaim"),
         pods=cluster.list("Pod"),
         classes=if_allowed("DeviceClass"),

@@ -33,6 +33,7 @@ class ClusterFacts:
     gates: Mapping[str, bool] = field(default_factory=dict)
     nodes: tuple[Document, ...] = ()
     slices: tuple[Document, ...] = ()
+    composite_slices: tuple[Document, ...] = ()
     claims: tuple[Document, ...] = ()
     pods: tuple[Document, ...] = ()
     classes: tuple[Document, ...] | None = None

@@ -22,6 +22,7 @@ def node_findings(facts: ClusterFacts) -> Iterator[Finding]:
     for pod in facts.driver_pods():
         by_node[pod["spec"].get("nodeName") or ""].append(pod)
     published = {one["spec"].get("nodeName") for one in facts.slices}
+    published |= {one["spec"]["pool"]["name"] for one in facts.composite_slices}  # it may have no others
     for node in facts.nodes:
         name, pods = name_of(node), by_node[name_of(node)]
         is_labelled = part(node, "metadata", "labels").get(LABEL) == "true"

@@ -12,7 +12,7 @@ from controller.gangs.seen import read_pod_group
 from controller.model.claims import read_claim
 from controller.model.nodes import read_node
 from controller.model.pods import read_pod
-from controller.model.slices import read_slice
+from controller.model.slices import key_of, read_composite_slice, read_slice
 from controller.plan.plans import GroupPlacement, Placement, Plan
 from controller.run.coordinator import Coordinator
 from controller.run.values import Patience
@@ -26,6 +26,7 @@ READERS: dict[str, Callable[[Document], Any]] = {
     "ResourceClaim": read_claim,
     "Node": read_node,
     "ResourceSlice": read_slice,
+    "CompositeResourceSlice": read_composite_slice,
     "ResourceClaimTemplate": lambda document: document,
     "DeviceClass": decode_class,
     "PodGroup": read_pod_group,
@@ -97,7 +98,8 @@ class World:
                 coordinator.claim_changed(old, new)
             case "Node":
                 coordinator.node_changed(name, new)
-            case "ResourceSlice":
+            case "ResourceSlice" | "CompositeResourceSlice":
+                name = key_of(kind, name)
                 coordinator.slices_changed([] if new else [name], [new] if new else [])
             case "ResourceClaimTemplate":
                 coordinator.template_changed(ClaimRef("default", name), new)

@@ -96,6 +96,14 @@ def test_a_middle_is_charged_once_for_all_its_leaves():
     assert not admitted(projected, ["i-0", "g"])
 
 
+def test_a_part_that_draws_nothing_is_refused_with_its_name():
+    middle = [device("i", sources=["i", "g"], m=0, slots=2), device("i-0", sources=["i"], slots=1)]
+    nested = pool(device("g", m=2), device("idle", sources=["g"], m=0), *middle)
+
+    with pytest.raises(CannotProject, match="idle names g without drawing anything from it"):
+        project(nested)
+
+
 def test_leaves_of_middles_that_overlap_exclude_each_other_however_many_there_are():
     nested = pool(device("g", m=1), *instance("i", leaves=3, m=1), *instance("j", leaves=4, m=1))
 
