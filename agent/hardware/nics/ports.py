@@ -159,13 +159,16 @@ class VfSettingsPort(Protocol):
     def write(self, pf: Bdf, index: int, wanted: VfSettings) -> VfSettings:
         """Set what ``wanted`` gives and return what the settings were before.
 
-        Only what differs is written. Raises: InvalidArgument, AlreadyTaken (another has the MAC) with
-        nothing changed; NotSupported if the driver cannot set one, with those before it set.
+        Only what differs is written. Raises: InvalidArgument, AlreadyTaken (another has the MAC or
+        GUID) with nothing changed; NotSupported if the driver cannot set one, with those before it set.
         """
         ...
 
-    def refuse_taken(self, pf: Bdf, index: int, mac: str) -> None:
-        """Check that no other VF and no interface of the node has a MAC. Raises: AlreadyTaken, NotFound."""
+    def refuse_taken(self, pf: Bdf, index: int, wanted: VfSettings) -> None:
+        """Check that no other VF and no interface of the node has the MAC or a GUID of ``wanted``.
+
+        Raises: AlreadyTaken, NotFound.
+        """
         ...
 
     def restore(self, pf: Bdf, index: int, original: VfSettings) -> None:

@@ -15,7 +15,7 @@ from agent.hardware import guids
 from agent.hardware.errors import InvalidArgument, NotFound, NotSupported
 from agent.hardware.nics.kernel import NetworkKernel
 from agent.hardware.nics.refusals import Meaning, translated
-from agent.hardware.nics.taken_macs import TakenMacs, VfReader
+from agent.hardware.nics.taken_addresses import TakenAddresses, VfReader
 from agent.hardware.nics.types import NetInterface, VfSettings
 from agent.hardware.nics.wishes import mac_problems
 from agent.hardware.types import Bdf
@@ -78,15 +78,15 @@ class PfSettings:
         netdev = self._netdev(pf)
         present = self._all(pf, netdev)
         before = self._of(present, pf, index)
-        self._macs.refuse(pf, index, wanted.mac, present)
+        self._addresses.refuse(pf, index, wanted, present)
         for change in changes(wanted, before):
             with translated(f"set {shown(change)}", subject, _answers(change)):
                 self.kernel.set_vf(netdev, index, change)
         return before
 
-    def refuse_taken(self, pf: Bdf, index: int, mac: str) -> None:
-        """Check that nobody else on the node has a MAC."""
-        self._macs.refuse(pf, index, mac, self._all(pf, self._netdev(pf)))
+    def refuse_taken(self, pf: Bdf, index: int, wanted: VfSettings) -> None:
+        """Check that no other function of the node has the MAC or a GUID."""
+        self._addresses.refuse(pf, index, wanted, self._all(pf, self._netdev(pf)))
 
     def restore(self, pf: Bdf, index: int, original: VfSettings) -> None:
         """Set everything back to what was read before, in the reverse order.
@@ -107,8 +107,8 @@ class PfSettings:
                     self.kernel.set_vf(netdev, index, ones)
 
     @property
-    def _macs(self) -> TakenMacs:
-        return TakenMacs(self.reader, self.kernel)
+    def _addresses(self) -> TakenAddresses:
+        return TakenAddresses(self.reader, self.kernel)
 
     def _netdev(self, pf: Bdf) -> str:
         found = self.reader.interfaces(pf)

@@ -13,6 +13,7 @@ import msgspec
 
 from agent.hardware.errors import NotFound
 from agent.hardware.nics.ports import NicReader, Nics
+from agent.hardware.nics.types import VfSettings
 from plugin.base.errors import NotReady
 from plugin.kinds.kind import Progress
 from plugin.kinds.nic_vf import guids, settings
@@ -40,13 +41,14 @@ def refuse_changed(reader: NicReader, device: ClaimedVf) -> None:
 
 
 def refuse_unusable(nics: Nics, device: ClaimedVf) -> None:
-    """Check a VF before anything of its claim is changed: it is the same, and nobody has its MAC.
+    """Check a VF before anything of its claim is changed: it is the same, and no other has its MAC or GUID.
 
     Raises: NotReady; HardwareError.
     """
     refuse_changed(nics.reader, device)
-    if device.settings.mac is not None:
-        nics.settings.refuse_taken(device.pf, device.vf_index, device.settings.mac)
+    addresses = device.settings.for_kernel("mac", "node_guid", "port_guid")
+    if addresses != VfSettings():
+        nics.settings.refuse_taken(device.pf, device.vf_index, addresses)
 
 
 def _is_same(reader: NicReader, device: ClaimedVf) -> bool:

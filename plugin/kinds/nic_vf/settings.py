@@ -63,7 +63,7 @@ NOTHING: Final = RecordedSettings()
 def wanted(config: VfConfig) -> RecordedSettings:
     """Return the settings that a configuration asks for."""
     vlan = config.vlan
-    return RecordedSettings(
+    found = RecordedSettings(
         mac=config.mac,
         vlan=vlan.id if vlan else None,
         qos=vlan.qos if vlan else None,
@@ -73,6 +73,7 @@ def wanted(config: VfConfig) -> RecordedSettings:
         trust=config.trust,
         link_state=config.link_state,
     )
+    return found if config.guid is None else found.with_guid(config.guid)
 
 
 def originals(nics: Nics, pf: Bdf, index: int, asked: RecordedSettings) -> RecordedSettings:

@@ -54,8 +54,12 @@ def beyond_device(one: ConfiguredDevice) -> Iterator[InvalidConfig]:
     match one.config:
         case GpuConfig(sharing=Mps() as mps) | MigConfig(sharing=Mps() as mps):
             yield from _beyond_memory(one, mps)
-        case VfConfig():
+        case VfConfig(guid=guid):
             yield from _beyond_link(one, one.config)
+            link = one.attribute("linkType")
+            if guid is not None and link not in (None, "infiniband"):
+                rule = f"is for InfiniBand VFs; the link of device {one.device.name} is {link}"
+                yield InvalidConfig(one.subject, "VfConfig.guid", guid, rule)
         case _:
             return
 
@@ -109,7 +113,7 @@ def limits_of_others(devices: Sequence[ConfiguredDevice]) -> Iterator[InvalidCon
 
 
 def taken_twice(devices: Sequence[ConfiguredDevice]) -> Iterator[InvalidConfig]:
-    """Yield what two devices of one claim cannot both have: a MAC, the name of an interface, an address."""
+    """Yield what two devices of one claim cannot both have: a MAC, GUID, name of an interface, address."""
     holders: dict[tuple[str, str], ConfiguredDevice] = {}
     for one in devices:
         for kind, field, text, value in _own(one.config):
@@ -209,9 +213,11 @@ def least_daemons(uses: Iterable[DaemonUse]) -> int:
 def _own(config: Config) -> Iterator[tuple[str, str, str, str]]:
     """Yield what must be one device's own: what it is, the field, the text, and what is compared."""
     match config:
-        case VfConfig(mac=mac, netdev=netdev):
+        case VfConfig(mac=mac, guid=guid, netdev=netdev):
             if mac is not None:
                 yield "MAC address", "VfConfig.mac", mac, mac
+            if guid is not None:
+                yield "GUID", "VfConfig.guid", guid, guid
             if netdev is not None:
                 yield from _own_of_netdev("VfConfig.netdev", netdev)
         case NicConfig(netdev=netdev):

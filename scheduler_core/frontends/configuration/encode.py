@@ -56,6 +56,7 @@ def _vf(config: VfConfig) -> dict[str, Any]:
         {
             "mode": config.mode and config.mode.value,
             "mac": config.mac,
+            "guid": config.guid,
             "vlan": _vlan(config.vlan),
             "minTxRate": config.min_tx_rate_mbps,
             "maxTxRate": config.max_tx_rate_mbps,

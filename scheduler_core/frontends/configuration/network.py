@@ -15,6 +15,7 @@ from scheduler_core.frontends.configuration.network_rules import (
     address_rule,
     destination_rule,
     gateway_rule,
+    guid_rule,
     interface_name_rule,
     mac_rule,
 )
@@ -42,7 +43,7 @@ _NETDEV: Final = ("name", "mtu", "addresses", "routes")
 def read_vf_config(fields: Fields) -> VfConfig:
     """Read a VfConfig."""
     fields.only(
-        *("apiVersion", "kind", "mode", "mac", "vlan", "minTxRate", "maxTxRate"),
+        *("apiVersion", "kind", "mode", "mac", "guid", "vlan", "minTxRate", "maxTxRate"),
         *("spoofCheck", "trust", "linkState", "netdev", "rdma"),
     )
     mode = optional_choice(fields, "mode", VfMode)
@@ -51,6 +52,7 @@ def read_vf_config(fields: Fields) -> VfConfig:
     return VfConfig(
         mode=mode,
         mac=fields.text("mac", rule=mac_rule).lower() if fields.has("mac") else None,
+        guid=fields.text("guid", rule=guid_rule).lower() if fields.has("guid") else None,
         vlan=_vlan(fields.child("vlan")) if fields.has("vlan") else None,
         min_tx_rate_mbps=least,
         max_tx_rate_mbps=most,

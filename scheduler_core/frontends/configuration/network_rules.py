@@ -1,4 +1,4 @@
-"""Rules for what people write about networks: MAC and IP addresses, names of interfaces.
+"""Rules for what people write about networks: MAC and IP addresses, GUIDs, names of interfaces.
 
 Each function returns the rule that a text breaks, or None.
 Source: Linux ``dev_valid_name`` and ``is_valid_ether_addr``.
@@ -25,6 +25,7 @@ IpInterface = IPv4Interface | IPv6Interface
 IpNetwork = IPv4Network | IPv6Network
 
 _MAC: Final = re.compile(r"[0-9a-f]{2}(?::[0-9a-f]{2}){5}", re.ASCII)
+_GUID: Final = re.compile(r"[0-9a-f]{2}(?::[0-9a-f]{2}){7}", re.ASCII)
 _WITH_PREFIX: Final = re.compile(r"[0-9A-Fa-f.:]+/[0-9]{1,3}", re.ASCII)
 _NAME: Final = re.compile(r"[!-~]+", re.ASCII)
 _NAME_BYTES: Final = 15
@@ -38,6 +39,14 @@ def mac_rule(text: str) -> str | None:
     if int(text[:2], 16) & 1:
         return "must be the address of one device: its first byte must be even"
     return "must not be zero" if set(text) <= set("0:") else None
+
+
+def guid_rule(text: str) -> str | None:
+    """Check the GUID of an InfiniBand VF."""
+    if _GUID.fullmatch(text.lower()) is None:
+        return "must be eight bytes in hexadecimal, such as 02:00:00:00:00:00:00:01"
+    digits = set(text.lower()) - {":"}
+    return "must not be zero or all ones, which mean that there is none" if digits in ({"0"}, {"f"}) else None
 
 
 def interface_name_rule(text: str) -> str | None:

@@ -121,6 +121,7 @@ class VfConfig:
 
     mode: VfMode | None = None
     mac: str | None = None
+    guid: str | None = None
     vlan: Vlan | None = None
     min_tx_rate_mbps: int | None = None
     max_tx_rate_mbps: int | None = None

@@ -36,6 +36,7 @@ _indexes = st.integers(0, 31).map(str)
 macs = st.tuples(st.integers(1, 127).map(lambda half: 2 * half), _bytes, _bytes, _bytes, _bytes, _bytes).map(
     lambda found: ":".join(f"{one:02x}" for one in found)
 )
+guids = st.integers(1, 2**64 - 2).map(lambda guid: guid.to_bytes(8).hex(":"))
 names = st.text("abcdefghijklmnopqrstuvwxyzABZ0189._-+", min_size=1, max_size=15).filter(
     lambda name: name not in (".", "..", "lo")
 )
@@ -93,6 +94,7 @@ def vf_configs(draw: st.DrawFn) -> VfConfig:
     return VfConfig(
         mode=mode,
         mac=draw(maybe(macs)),
+        guid=draw(maybe(guids)),
         vlan=draw(
             maybe(
                 st.builds(
@@ -138,6 +140,7 @@ _BEYOND: dict[str, tuple[Any, ...]] = {
     "defaultActiveThreadPercentage": (0, 101, 2**70),
     "defaultPinnedDeviceMemoryLimit": _NO_AMOUNTS,
     "mode": ("RDMA", "dpdk", ""),
+    "guid": ("", "02:00:00:00:00:01", ":".join(["00"] * 8), ":".join(["fF"] * 8), "0200000000000001", 7),
     "mac": (
         "00:00:00:00:00:00",
         "01:00:5e:00:00:01",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from agent.hardware.nics.types import VFIO_PCI, LinkState, VfSettings
 from agent.hardware.nics.wishes import WantedInterface
 from agent.hardware.simulated.state import StateFile
 from agent.hardware.types import Bdf
-from plugin.base.errors import HardwareFailed, NotReady, PluginError
+from plugin.base.errors import ClaimUnusable, HardwareFailed, NotReady, PluginError
 from plugin.kinds.nic_vf.netdev import NetdevVfKind
 from plugin.kinds.nic_vf.rdma import RdmaVfKind
 from plugin.kinds.nic_vf.vfio import VfioVfKind
@@ -281,3 +282,90 @@ def test_a_record_with_guids_is_not_read_by_a_version_that_would_leave_them(benc
     *_, last = path.read_text().splitlines()
     assert last.startswith('{"version":4,')
     assert bench.restart()
+
+
+@each_kind
+def test_a_claim_names_its_guid(bench: Any, kind: type[AnyKind]) -> None:
+    prepare(bench, kind, guid=OPERATORS.upper())
+    during = settings(bench)
+    bench.unprepare("u1")
+
+    assert (during.node_guid, during.port_guid, during.link_state) == (OPERATORS, OPERATORS, LinkState.AUTO)
+    assert guids(bench) == NONE
+    assert bench.leftovers() == []
+
+
+@each_kind
+def test_a_vf_that_has_guids_gets_the_claims_and_then_its_own_back(
+    infiniband_bench_in: Callable[..., Any], folder: Path, kind: type[AnyKind]
+) -> None:
+    bench = infiniband_bench_in(folder, "guids: false", "guids: true")
+    before, had = settings(bench), guids(bench)
+
+    prepare(bench, kind, guid=OPERATORS)
+    during = settings(bench), None if kind is VfioVfKind else guids(bench)
+    bench.unprepare("u1")
+
+    assert during[0].port_guid == OPERATORS
+    assert during[1] in (None, (OPERATORS, OPERATORS))
+    assert (settings(bench), guids(bench)) == (before, had)
+    assert NO_GUID not in had
+    assert bench.leftovers() == []
+
+
+def test_a_vf_that_has_guids_keeps_them_without_a_restart(
+    infiniband_bench_in: Callable[..., Any], folder: Path
+) -> None:
+    bench = infiniband_bench_in(folder, "guids: false", "guids: true")
+    bench.inject("nic-0:unbind:hardware-fault", "nic-0:set-vf-settings:hardware-fault")
+    had = guids(bench)
+
+    prepare(bench)
+
+    assert guids(bench) == had
+
+
+def of_pf(bench: Any) -> str:
+    return guids(bench, PF)[0] or ""
+
+
+def of_sibling(bench: Any) -> str:
+    prepare(bench, device=SIBLING, uid="u0")
+    return settings(bench, PF, 1).node_guid or ""
+
+
+def of_other_nics_vf(bench: Any) -> str:
+    prepare(bench, VfioVfKind, VF_ON_DEMAND, "u0")
+    return settings(bench, OTHER_PF, 1).node_guid or ""
+
+
+@each_kind
+@pytest.mark.parametrize(
+    ("holder", "said"),
+    [
+        (of_pf, "the PF itself"),
+        (of_sibling, "VF 1 of the same PF"),
+        (of_other_nics_vf, "VF 1 of PF 0000:22:00.0"),
+    ],
+)
+def test_a_guid_that_the_node_has_already_is_refused_before_anything_is_changed(
+    bench: Any, kind: type[AnyKind], holder: Callable[[Any], str], said: str
+) -> None:
+    taken = holder(bench)
+    before = StateFile(bench.simulated.directory).read().functions
+
+    with pytest.raises(HardwareFailed, match=rf"set the GUID.*{said}.* has {taken} already"):
+        prepare(bench, kind, guid=taken)
+
+    assert StateFile(bench.simulated.directory).read().functions == before
+
+
+def test_a_guid_for_an_ethernet_vf_is_refused_with_the_field(
+    bench_of: Callable[..., Any], folder: Path
+) -> None:
+    bench = bench_of("a30x4")
+
+    with pytest.raises(ClaimUnusable, match=r"VfConfig\.guid: .*is for InfiniBand VFs"):
+        prepare(bench, device="nic-0000-19-00-0-vf-0", guid=OPERATORS)
+
+    assert bench.leftovers() == []

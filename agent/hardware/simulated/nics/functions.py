@@ -138,9 +138,10 @@ class Function:
         if function.setting.mac != _NO_MAC:
             return function.setting.mac
         own = digest(self.bdf, _ADDRESS_BYTES[self.nic.form.link], ":", 1)
-        if function.port_guid is None:
+        if self.nic.form.link != "infiniband":
             return own
-        return own[: -len(function.port_guid)] + function.port_guid  # IP over InfiniBand ends with it
+        guid = function.port_guid or self.first_guid
+        return own[: -len(guid)] + guid  # IP over InfiniBand ends with it
 
     def group(self, state: State) -> int | None:
         """Return the number of its IOMMU group, None if it has none."""

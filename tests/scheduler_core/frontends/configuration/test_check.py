@@ -47,6 +47,7 @@ POOL = Pool(
         device("shared-0", "gpu-shared", "40Gi"),
         device("pair", "gpu-partition"),
         *(device(f"vf-{number}", "vf", linkSpeedMbps=25_000) for number in range(3)),
+        *(device(f"vf-{link}", "vf", linkType=link) for link in ("ethernet", "infiniband")),
         device("nic-0", "nic", linkSpeedMbps=25_000),
         device("other", "something-else"),
     ),
@@ -189,6 +190,7 @@ def test_an_index_counts_the_devices_with_that_configuration() -> None:
     ("fields", "what"),
     [
         ({"mac": "02:00:00:00:00:01"}, "MAC address"),
+        ({"guid": "02:00:00:00:00:00:00:01"}, "GUID"),
         ({"mode": "netdev", "netdev": {"name": "net1"}}, "name of an interface"),
         ({"mode": "netdev", "netdev": {"addresses": ["192.0.2.1/24"]}}, "address"),
     ],
@@ -201,8 +203,19 @@ def test_two_devices_of_a_claim_cannot_have_the_same(fields: dict[str, Any], wha
 
     assert len(twice) == len(in_two) == 1
     assert f"another device of request v has this {what}, too: give each its own" in twice[0]
-    assert f"request w: VfConfig.{'mac' if 'mac' in fields else 'netdev'}" in in_two[0]
+    assert f"request w: VfConfig.{next(name for name in fields if name != 'mode')}" in in_two[0]
     assert f"a device of request v has this {what}, too" in in_two[0]
+
+
+def test_a_guid_is_for_infiniband() -> None:
+    guid = config("VfConfig", guid="02:00:00:00:00:00:00:01")
+
+    assert wrong({"v": ["vf-ethernet"]}, guid) == [
+        "all requests: VfConfig.guid: '02:00:00:00:00:00:00:01': is for InfiniBand VFs; "
+        "the link of device vf-ethernet is ethernet"
+    ]
+    assert wrong({"v": ["vf-infiniband"]}, guid) == []
+    assert wrong({"v": ["vf-0"]}, guid) == []  # its link is unknown
 
 
 def test_a_nic_and_a_vf_cannot_have_one_name() -> None:
