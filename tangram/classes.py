@@ -14,6 +14,11 @@ from scheduler_core.frontends.configuration.values import API_VERSION, VfMode
 _KINDS: Final[Mapping[str, tuple[str, str | None]]] = {
     "gpu": ("gpu", None),
     "mig": ("mig", None),
+    "compute-instance": ("compute-instance", None),
+    "gpu-partition": ("gpu-partition", None),
+    "gpu-shared": ("gpu-shared", None),
+    "gpu-mps": ("gpu-mps", None),
+    "imex-channel": ("imex-channel", None),
     "nic": ("nic", "rdmaCapable"),
     "vf": ("vf", "rdmaCapable"),
     "vfio": ("vf", "vfioCapable"),

@@ -43,7 +43,7 @@ def node(api: KubeApi, kubeconfig: Path, tmp_path_factory: pytest.TempPathFactor
     """A node of GPUs and NICs, with a table of partitions."""
     name, folder = f"linked-{uuid.uuid4().hex[:8]}", tmp_path_factory.mktemp("linked")
     (folder / "table.json").write_text(json.dumps(TABLE))
-    install_classes(api, f"{EXAMPLES}/device-classes.yaml", f"{EXAMPLES}/gpu-partition-claim.yaml")
+    install_classes(api, f"{EXAMPLES}/device-classes.yaml")
     options = ("--simulated=dgx-a100", f"--partitions={folder / 'table.json'}", "--no-composite")
     with publishing(api, kubeconfig, name, folder, *options):
         yield name

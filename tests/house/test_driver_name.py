@@ -16,7 +16,12 @@ ROOT = Path(__file__).parents[2]
 USUAL, OTHER = "tangram.dev", "gpu.example.com"
 UID = "bd8f4e2a-0000-4000-8000-000000000000"
 OVERLAYS = ["base", "overlays/nvidia", "overlays/simulated"]
-QUOTED = re.compile(r'"([a-z0-9.]+)"')
+QUOTED = re.compile(r'"([a-z0-9.-]+)"')
+SHIPPED = (
+    *("gpu", "mig", "compute-instance", "gpu-partition", "gpu-shared", "gpu-mps", "imex-channel"),
+    *("nic", "vf", "vfio", "netdev"),
+)
+"""The kinds of device that have a class."""
 
 
 @pytest.fixture
@@ -107,7 +112,7 @@ def test_every_class_selects_devices_and_attributes_of_that_driver(found):
         first, *rest = QUOTED.findall(selector["cel"]["expression"])
         assert {first, *rest} == {OTHER, kind}
         assert [config["opaque"]["driver"] for config in one["spec"].get("config", ())] in ([], [OTHER])
-    assert len(classes) == 6
+    assert len(classes) == len(SHIPPED)
 
 
 def texts(value):
@@ -133,7 +138,7 @@ def test_what_keeps_the_usual_name_is_no_drivers_name(overlay, named_otherwise):
 
     assert left == {
         *((kind, USUAL) for kind in ("ClusterRole", "ValidatingAdmissionPolicy")),  # the group of an API
-        *(("DeviceClass", f"{kind}.{USUAL}") for kind in ("gpu", "mig", "nic", "vf", "vfio", "netdev")),
+        *(("DeviceClass", f"{kind}.{USUAL}") for kind in SHIPPED),
         ("DeviceClass", "tangram.dev/v1alpha1"),  # the version of configurations
         ("ConfigMap", f"apiVersion: {USUAL}/v1alpha1\nkind: NodePolicy\nrules: []\n"),  # and of policies
         *([("DaemonSet", "tangram.dev/node")] if overlay != "overlays/simulated" else []),
