@@ -62,17 +62,21 @@ def _decisive(
     plain = sorted(_plain(claims, cluster, node, problem), key=lambda reason: list(Cause).index(reason.cause))
     if plain:
         return tuple(plain)
-    if problem.rules and fits_without(None):
-        return tuple(_constraint_reasons(claims, problem, fits_without))
-    if any(_restricts(pool) for pool in cluster.pools):
+    is_restricted = any(map(_restricts, cluster.pools))
+    relaxed, compatible = cluster, problem
+    if is_restricted:
         relaxed = _without_compatibility(cluster)
-        ledgers = ledgers_of(relaxed.pools, cluster.allocated, cluster.features)
-        compatible = replace(problem, ledgers=ledgers)
-        if fits(compatible, claims, relaxed):
+        compatible = replace(problem, ledgers=ledgers_of(relaxed.pools, cluster.allocated, cluster.features))
+    if problem.rules or is_restricted:
+        # What does not fit without all of them does not fit without some of them: one search for most refusals.
+        fits_bare = fits(_without_rules(compatible, None), _without_constraints(claims, None), relaxed)
+        if fits_bare is False:
+            return tuple(_shortages(claims, problem, never_fits))
+        if problem.rules and (fits_without(None) if is_restricted else fits_bare):
+            return tuple(_constraint_reasons(claims, problem, fits_without))
+        if is_restricted and (fits(compatible, claims, relaxed) if problem.rules else fits_bare):
             return tuple(_shortages(claims, problem, never_fits, Cause.INCOMPATIBLE))
-        if problem.rules and fits(
-            _without_rules(compatible, None), _without_constraints(claims, None), relaxed
-        ):
+        if fits_bare:
             return tuple(_constraint_reasons(claims, problem, fits_without))
     return tuple(_shortages(claims, problem, never_fits))
 
