@@ -13,6 +13,7 @@ import logging
 import os
 import secrets
 import stat
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -69,6 +70,8 @@ def replace(path: Path, data: bytes, mode: int, *, synced: bool) -> None:
     except OSError as error:
         if not _has_made_room(error, temporary, path):
             raise StorageFailed("write", str(path), _reason(error)) from error
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)  # its mode may forbid its owner to write to it again, if that is not root
         replace(path, data, mode, synced=synced)
 
 

@@ -68,7 +68,7 @@ def _decisive(
         relaxed = _without_compatibility(cluster)
         compatible = replace(problem, ledgers=ledgers_of(relaxed.pools, cluster.allocated, cluster.features))
     if problem.rules or is_restricted:
-        # What does not fit without all of them does not fit without some of them: one search for most refusals.
+        # What does not fit without any of them does not fit without some: one search for most refusals.
         fits_bare = fits(_without_rules(compatible, None), _without_constraints(claims, None), relaxed)
         if fits_bare is False:
             return tuple(_shortages(claims, problem, never_fits))

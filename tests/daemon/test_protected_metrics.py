@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from webhook_clients import authority, pair, trusting
+from webhook_clients import LocalConnection, authority, pair, trusting
 
 from agent.publishing.metrics import Metrics
 from daemon.authorization import Access, Authorization
@@ -42,7 +42,7 @@ def port(files: CertificateFiles) -> Iterator[int]:
 
 
 def ask(port: int, path: str, token: str | None = None) -> tuple[int, str, http.client.HTTPMessage]:
-    client = http.client.HTTPSConnection("localhost", port, context=trusting(SIGNER), timeout=10)
+    client = LocalConnection(port, trusting(SIGNER))
     try:
         client.request("GET", path, headers={} if token is None else {"Authorization": f"Bearer {token}"})
         answer = client.getresponse()
@@ -111,7 +111,7 @@ def test_without_a_certificate_no_client_is_served_until_there_is_one(tmp_path: 
 def shown(port: int) -> bytes | None:
     """Return the certificate that the server shows."""
     with (
-        socket.create_connection(("localhost", port), timeout=10) as plain,
+        socket.create_connection(("127.0.0.1", port), timeout=10) as plain,
         trusting(SIGNER).wrap_socket(plain, server_hostname="localhost") as client,
     ):
         assert isinstance(client, ssl.SSLSocket)

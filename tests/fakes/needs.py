@@ -7,6 +7,7 @@ A skip says what is missing and which command provides it. Where everything must
 from __future__ import annotations
 
 import os
+import pty
 import re
 import shutil
 from collections import Counter
@@ -23,6 +24,7 @@ NAMESPACES: Final = "network namespaces: as root, apt-get install iproute2 busyb
 ROOT: Final = "root: sudo make test"
 DRIVER: Final = "an NVIDIA GPU: run them on a node that has one"
 UPSTREAM: Final = "upstream's allocator: sh hack/upstream-allocator/build.sh"
+TERMINAL: Final = "pseudo terminals: mount -t devpts devpts /dev/pts"
 IMAGE: Final = "the image of these sources: .venv/bin/python hack/image.py build, or make test-cluster"
 
 
@@ -44,6 +46,14 @@ def require_programs(*names: str) -> None:
     for name in names:
         if shutil.which(name) is None:
             fail_or_skip(program(name))
+
+
+def open_terminal() -> tuple[int, int]:
+    """Return both ends of a pseudo terminal. A chroot often has none."""
+    try:
+        return pty.openpty()
+    except OSError as error:
+        fail_or_skip(TERMINAL, str(error))
 
 
 def summary(reasons: list[str]) -> str:

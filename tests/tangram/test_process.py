@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pty
 import re
 import signal
 import subprocess
@@ -11,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from needs import open_terminal
 
 COMMANDS = [
     [],
@@ -151,7 +151,7 @@ def test_a_signal_that_is_ignored_stays_ignored():
 
 
 def test_a_terminal_gets_colours():
-    ours, theirs = pty.openpty()
+    ours, theirs = open_terminal()
     environment = os.environ | {"TERM": "xterm-256color"}
     environment.pop("NO_COLOR", None)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from multiprocessing import active_children
 from pathlib import Path
 
 import pytest
+from needs import open_terminal
 
 from scheduler_core.model.claim import ClaimRef
 from scheduler_core.model.cluster import Cluster
@@ -144,7 +144,7 @@ def test_each_policy_tells_how_far_it_is_and_the_line_is_removed(scenario, monke
 
 def test_ctrl_c_ends_the_command_and_its_processes_without_a_traceback():
     """The terminal ends once nobody has it open any more, so once the last process has ended."""
-    ours, theirs = pty.openpty()
+    ours, theirs = open_terminal()
     asked = ("simulate", "--add", "2=a100x2", "--mix", "mid", "--arrivals", "200000")
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
     command = subprocess.Popen(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -118,7 +119,14 @@ class MpsProgram:
 
         if self._until(is_over):
             return
-        run(self.launching.killing(name, pid), {})
+        if self.launching.has_services:
+            run(self.launching.killing(name), {})
+        else:
+            try:  # no program: an image without procps has no kill
+                os.kill(pid, signal.SIGKILL)
+            except OSError as error:
+                if not is_over():
+                    raise HardwareFault("end", f"MPS daemon {name}, process {pid}", str(error)) from error
         if not self._until(is_over):
             raise TimedOut("end", f"MPS daemon {name}", f"process {pid} still runs after {self.wait_s:g} s")
 

@@ -53,11 +53,9 @@ class Launching:
         given = [f"--setenv={key}={value}" for key, value in environment.items()]
         return [*self._inside, "systemd-run", *unit, *given, "--", *command]
 
-    def killing(self, name: str, pid: int) -> list[str]:
-        """Return the command line that ends a daemon by force."""
-        if self.has_services:
-            return [*self._inside, "systemctl", "kill", "--signal=SIGKILL", unit_name(name)]
-        return ["kill", "-KILL", str(pid)]
+    def killing(self, name: str) -> list[str]:
+        """Return the command line that ends a service of the host by force."""
+        return [*self._inside, "systemctl", "kill", "--signal=SIGKILL", unit_name(name)]
 
     @property
     def _inside(self) -> list[str]:

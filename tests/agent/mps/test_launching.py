@@ -36,7 +36,6 @@ def test_from_a_container_the_program_runs_with_the_hosts_libraries(tmp_path: Pa
     assert launching.asking(PROGRAM) == ["chroot", str(tmp_path), *PROGRAM]
     assert launching.starting("n", PROGRAM, {}, None) == ["chroot", str(tmp_path), *PROGRAM]
     assert launching.proc == Path("/proc")
-    assert launching.killing("n", 7) == ["kill", "-KILL", "7"]
 
 
 def test_a_host_with_systemd_runs_the_daemon_as_a_service_that_outlives_the_container(
@@ -52,7 +51,7 @@ def test_a_host_with_systemd_runs_the_daemon_as_a_service_that_outlives_the_cont
     assert {"--unit=tangram-mps-n.service", "--property=Type=forking", "--collect"} <= set(command)
     assert command[-5:] == ["--setenv=A=1", "--setenv=B=x y", "--", *PROGRAM]
     assert launching.proc == tmp_path / "proc"
-    assert launching.killing("n", 7) == [
+    assert launching.killing("n") == [
         *inside,
         *("systemctl", "kill", "--signal=SIGKILL", "tangram-mps-n.service"),
     ]

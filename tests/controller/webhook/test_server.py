@@ -173,12 +173,12 @@ def test_a_new_certificate_is_served_to_new_connections_and_old_ones_go_on(
 
 def silent(port: int) -> socket.socket:
     """A client that connects and says nothing."""
-    return socket.create_connection((HOST, port), timeout=30)
+    return socket.create_connection(("127.0.0.1", port), timeout=30)
 
 
 def halfway(port: int, sent: bytes) -> ssl.SSLSocket:
     """A client that sends a part of a request."""
-    plain = socket.create_connection((HOST, port), timeout=30)
+    plain = socket.create_connection(("127.0.0.1", port), timeout=30)
     connection = TRUST.wrap_socket(plain, server_hostname=HOST)
     connection.sendall(sent)
     return connection
