@@ -140,7 +140,8 @@ def _full_names(spec: Fields, driver: str) -> frozenset[QualifiedName]:
     own = f"{driver}/"
     devices = (one for one in spec.items("devices", limits.DEVICES) if isinstance(one, Mapping))
     bodies = (one.get("basic") or one for one in devices)
-    names = (key for body in bodies if isinstance(body, Mapping) for key in body.get("capacity") or ())
+    capacities = (body.get("capacity") for body in bodies if isinstance(body, Mapping))
+    names = (key for one in capacities if isinstance(one, Mapping) for key in one)
     return frozenset(QualifiedName(key) for key in names if str(key).startswith(own))
 
 

@@ -17,7 +17,7 @@ from scheduler_core.engine.decider import Solver
 from scheduler_core.engine.engine import Engine
 from scheduler_core.model.cluster import Cluster
 from scheduler_core.model.device import DeviceId
-from scheduler_core.model.nodes import Node
+from scheduler_core.model.nodes import Node, NodeSelection, admits
 from scheduler_core.model.result import Allocation, Unallocatable, Undecided
 from tangram.errors import bad_argument
 from tangram.explaining.asked import Asked
@@ -121,20 +121,23 @@ def _value(verdicts: Sequence[DeviceVerdict]) -> list[dict[str, Any]]:
 def named_device(wanted: str, cluster: Cluster, nodes: Sequence[Node]) -> tuple[DeviceId, Node]:
     """Return the device of a name, with or without pool and driver, and a node that sees it.
 
+    Shape: the node is the first from which the device can be used, else the first that sees its pool.
     Raises: BadInput for a name that nothing or several devices have.
     """
-    known: dict[str, list[tuple[DeviceId, Node]]] = {}
+    known: dict[str, list[tuple[DeviceId, NodeSelection, Sequence[Node]]]] = {}
     for pool in cluster.pools:
         seeing = [node for node in nodes if pool.is_seen_from(node)]
         for device in (*pool.devices, *(one.device for one in pool.rejected.values())):
             found = pool.id_of(device)
             for name in (found.device, f"{found.pool}/{found.device}", str(found)):
-                known.setdefault(name, []).extend((found, node) for node in seeing[:1])
+                if seeing:
+                    known.setdefault(name, []).append((found, device.nodes, seeing))
     matching = known.get(wanted, [])
     if len(matching) == 1:
-        return matching[0]
+        ((found, selection, candidates),) = matching
+        return found, next((node for node in candidates if admits(selection, node)), candidates[0])
     if matching:
-        named = ", ".join(f"{one.pool}/{one.device}" for one, _ in matching[:3])
+        named = ", ".join(f"{one.pool}/{one.device}" for one, _, _ in matching[:3])
         raise bad_argument("--why-not", wanted, f"is a device of several pools: say which, such as {named}")
     close = get_close_matches(wanted, [*known, *(node.name for node in nodes)], 1)
     meant = f"; did you mean {close[0]}?" if close else ""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, contextmanager
+from threading import Event
+
 import pytest
 from claims_at_server import DRIVER, TAINT, claim, device_class, machine, node, pod
 from claims_at_server.world import World
 from hypothesis import given
 from hypothesis import strategies as st
+from scripted_api import Reply, Script, Stream, serving, status, write_kubeconfig
 
+from controller.api import Cluster
 from controller.model.slices import read_composite_slice
 from scheduler_core.codec import v1
 from scheduler_core.codec.composite import decode_slice
@@ -227,3 +232,50 @@ def test_pools_of_several_nodes_are_not_read_in_this_form():
     (_, listed) = composites("multi-node/x")
 
     assert read_composite_slice(listed).content is None
+
+
+@pytest.fixture
+def following(tmp_path):
+    """Follow composite slices at a server with some answers; return what is kept, and the requests."""
+    with ExitStack() as opened:
+
+        def follow(*answers):
+            script = Script()
+            script.answers(*answers)
+            opened.enter_context(contextmanager(serving)(script))
+            file = write_kubeconfig(
+                tmp_path / "kubeconfig", f"http://127.0.0.1:{script.server_port}", {}, {"token": "t"}
+            )
+            cluster = Cluster.connect(file, None, DRIVER)
+            opened.callback(cluster.close)
+            watched, stop = cluster.composite_slices, Event()
+            problems = []
+            for problem in watched.follow(stop):
+                problems.append(problem)
+                if watched.is_synced:
+                    stop.set()
+                    break
+            assert set(problems) == {""}
+            return watched, script.requests
+
+        yield follow
+
+
+def test_only_slices_that_an_agent_labelled_are_asked_for(following):
+    added = {"uid": "u", "resourceVersion": "1"}
+    stored = [{**one, "metadata": {**one["metadata"], **added}} for one in composites("a")]
+    listed = {"metadata": {"resourceVersion": "1"}, "items": stored}
+
+    watched, (request, *_) = following(Reply(listed), Stream(then="hang"))
+
+    assert request.path == "/apis/tangram.dev/v1alpha1/compositeresourceslices"
+    assert request.query["labelSelector"] == "tangram.dev/allocator=controller"
+    assert request.query["fieldSelector"] == f"spec.driver={DRIVER}"
+    assert [one.is_owned for one in watched.store.values()] == [None, True]
+
+
+def test_a_server_without_the_kind_keeps_no_controller_from_starting(following):
+    watched, _ = following(Reply(status(404, "NotFound"), 404))
+
+    assert watched.is_synced
+    assert list(watched.store.values()) == []

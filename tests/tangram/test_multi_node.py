@@ -193,6 +193,24 @@ def test_a_claim_gets_the_device_of_several_nodes(tangram, file, command):
     assert "whole" in answer.out
 
 
+def test_a_device_is_explained_on_a_node_from_which_it_can_be_used(tangram, file):
+    given = file(pool(*split()), CLASS, claim(2), node("n1", **{"example.com/rack": "a"}))
+
+    answer = tangram("explain", "-f", given, "--why-not", "part-2")
+
+    assert "its cores is 1" in answer.out
+
+
+def test_a_pool_that_takes_several_slices_is_shown_and_allocated_whole(tangram, file):
+    parts = (device(f"p{number}", "all", cores=1, nodeName=f"n{number}") for number in range(100))
+    given = file(pool(device("all", cores=100), *parts), CLASS, claim(100))
+
+    (shown,) = tangram("show", "-f", given, "--json").json
+    assert [one["slices"] for one in shown["sizes"]][:2] == [1, 3]
+    assert sum(len(row["names"]) for row in shown["devices"]) == 101
+    assert tangram("allocate", "-f", given, "--json").devices == ["all"]
+
+
 def test_what_a_claim_has_keeps_its_parts_from_others(tangram, file):
     result = {"request": "r", "driver": DRIVER, "pool": "multi-node/rack", "device": "part-2"}
     held = claim(1, "held", status={"allocation": {"devices": {"results": [result]}}})

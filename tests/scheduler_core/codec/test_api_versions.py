@@ -100,3 +100,17 @@ def test_a_device_held_of_an_invalid_pool_leaves_the_claims_refused_and_no_crash
     answer = allocate([claim(request("r"))], cluster, Node("n"))
 
     assert answer.cause is Cause.POOL_INVALID
+
+
+@pytest.mark.parametrize("capacity", [7, 0.5, True, "x", ["memory"]])
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+def test_a_capacity_that_is_not_an_object_breaks_its_device_alone(version, capacity):
+    broken = {"capacity": capacity}
+    devices = (
+        (WRAPPED, {"name": "b", "basic": broken}) if version == "v1beta1" else (FLAT, {"name": "b"} | broken)
+    )
+
+    found = slice_of(version, *devices)
+
+    assert [one.name for one in found.devices] == ["a"]
+    assert "must be an object" in found.broken["b"]
