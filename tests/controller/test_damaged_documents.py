@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from claims_at_server import DRIVER, claim, device_class, machine, node, pod
+from claims_at_server import DRIVER, TAINT, claim, device_class, machine, node, pod
 from claims_at_server.world import World
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,6 +24,21 @@ _JUNK = (None, 0, -1, 2**70, 0.5, True, "", "x", "9" * 400, [], [None], [[]], {}
 def _named(kind: str, document: Mapping[str, Any], version: str = "v1", **metadata: Any) -> dict[str, Any]:
     found = {**document["metadata"], "namespace": "default", "uid": f"odd-{kind}", **metadata}
     return copy.deepcopy({"kind": kind, "apiVersion": version, **document, "metadata": found})
+
+
+def _composite() -> dict[str, Any]:
+    """A node's only slice: a GPU in two halves."""
+    body = {"includes": [{"name": "m"}], "taints": [TAINT], "capacity": {"slices": {"quantity": "2"}}}
+    half = {**body, "capacity": {"slices": {"quantity": "1"}}, "consumesCapacityFrom": [{"name": "gpu-0"}]}
+    mixin = {"name": "m", "composite": {"attributes": {"type": {"string": "half"}}}}
+    spec = {
+        "driver": DRIVER,
+        "nodeName": "odd",
+        "pool": {"name": "odd", "generation": 1, "resourceSliceCount": 1},
+        "deviceMixins": [mixin],
+        "devices": [{"name": "gpu-0", "composite": body}, {"name": "half-0-0", "composite": half}],
+    }
+    return {"metadata": {"name": "odd"}, "spec": spec}
 
 
 def _documents() -> dict[str, dict[str, Any]]:
@@ -59,6 +74,7 @@ def _documents() -> dict[str, dict[str, Any]]:
         "Node": _named("Node", {**odd_node, "spec": {"taints": [{"key": "k", "effect": "NoSchedule"}]}}),
         "counters": _named("ResourceSlice", machine("odd")[0], "resource.k8s.io/v1"),
         "ResourceSlice": _named("ResourceSlice", machine("odd")[1], "resource.k8s.io/v1"),
+        "CompositeResourceSlice": _named("CompositeResourceSlice", _composite(), "tangram.dev/v1alpha1"),
         "DeviceClass": _named("DeviceClass", device_class("odd"), "resource.k8s.io/v1"),
         "plugins' group": _named(
             "PodGroup",
@@ -115,6 +131,8 @@ def _heard(world: World, document: Mapping[str, Any]) -> Callable[[], None]:
             return lambda: coordinator.node_changed("odd", reading.node(document))
         case "ResourceSlice":
             return lambda: coordinator.slices_changed([], [reading.slice_text(json.dumps(document).encode())])
+        case "CompositeResourceSlice":
+            return lambda: coordinator.slices_changed([], [reading.composite_slice(document)])
         case "PodGroup":
             return lambda: coordinator.group_changed(None, reading.pod_group(document))
         case _:

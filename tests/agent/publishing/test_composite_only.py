@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from slice_keeper import Keeper
 
 from agent.hardware.open import simulated_hardware
-from agent.hardware.simulated import SimulatedMachine, load_node
+from agent.hardware.simulated import SimulatedMachine, load_node, shipped_nodes
 from agent.inventory import describe, discover
 from agent.options import read_options
 from agent.publishing.forms import TAINTS, Form, Found, Taken, Verdict, documents
@@ -24,11 +24,15 @@ from scheduler_core.publishing.plan import plan
 from scheduler_core.state.slice_forms import ProjectedForm, V1Form
 
 
+def look(folder, name):
+    machine = SimulatedMachine.open(load_node(name), folder / "m")
+    inventory = discover(simulated_hardware(machine).readers, name)
+    return Found.of(inventory, describe(inventory))
+
+
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    machine = SimulatedMachine.open(load_node("a100x2"), tmp_path_factory.mktemp("machine") / "m")
-    inventory = discover(simulated_hardware(machine).readers, "a100x2")
-    return Found.of(inventory, describe(inventory))
+    return look(tmp_path_factory.mktemp("machine"), "a100x2")
 
 
 class Silent:
@@ -71,8 +75,9 @@ def test_the_controllers_node_has_composite_slices_alone_with_its_mark(found):
     assert {one.node for one in composites} == {"a100x2"}
 
 
-def test_the_controller_reads_from_them_what_the_v1_slices_would_say(found):
-    node = Node()
+@pytest.mark.parametrize("name", shipped_nodes())
+def test_the_controller_reads_from_them_what_the_v1_slices_would_say(name, tmp_path):
+    node, found = Node(), look(tmp_path, name)
     node.publish(owned(found))
     v1 = [read_slice(one).content for one in documents(owned(found), Verdict(Form.SEPARATE))]
 
