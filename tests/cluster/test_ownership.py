@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from agent_support import COMPOSITES
 from cluster_support import eventually
 from launcher.client import ClusterControl
-from owned_node import OwnedNode, schedulable
+from owned_node import MARK, OwnedNode, schedulable
 from pages.blocks import blocks_of
 from story import ROOT
 
@@ -51,6 +52,33 @@ def test_kube_scheduler_allocates_no_device_of_an_owned_node_and_binds_pods_that
         assert node.bound("given") == "gpu-1"
         assert "cannot allocate all claims" in node.turned_away("waiting")
         assert node.device_of("waiting") == ""
+
+
+def test_of_a_node_with_composite_slices_alone_kube_scheduler_allocates_nothing_and_binds_what_has_devices(
+    node: OwnedNode,
+) -> None:
+    """It needs no taints of ResourceSlices, so it is the same on every server."""
+    node.label(CONTROLLER)
+    with node.site.agent("--composite-only"):
+        eventually(lambda: node.site.slices(COMPOSITES), "composite slices", FIRST_S)
+        assert node.site.slices() == []
+        assert all(
+            MARK.items() <= device["composite"]["taints"][-1].items()
+            for one in node.site.slices(COMPOSITES)
+            for device in one["spec"].get("devices", ())
+        )
+        node.claim("given")
+        node.allocate("given", "gpu-1")
+        node.pod("given")
+        node.ask("waiting")
+
+        assert node.bound("given") == "gpu-1"
+        assert "cannot allocate all claims" in node.turned_away("waiting")
+        assert node.device_of("waiting") == ""
+
+        node.label(None)
+        node.free(timeout_s=FIRST_S)
+        assert node.bound("waiting") not in {"", "gpu-1"}
 
 
 @pytest.mark.usefixtures("keeps_taints")

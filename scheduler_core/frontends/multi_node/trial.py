@@ -118,7 +118,7 @@ def _of_own_gpus(
             problem = f"no one can allocate its devices yet: {problem}"
             return TriedPool(found, closed(wanted), problem, is_waiting=True)
     names = ", ".join(unknown)
-    note = f"whether the GPUs are free on {names} is not known: no slice of {driver} from there is here"
+    note = f"whether the GPUs are free on {names} is not known: no slice of {driver} on these nodes is given"
     return TriedPool(found, wanted, note=note if unknown else "")
 
 
