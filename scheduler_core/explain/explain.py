@@ -45,7 +45,7 @@ def explain(
     return (*reasons, *_unused_pools(reasons, cluster, node))
 
 
-def _decisive(
+def _decisive(  # noqa: C901 - the order of causes is one story
     claims: Sequence[Claim], cluster: Cluster, node: Node, problem: Problem, fits: FitsRelaxed
 ) -> tuple[Reason, ...]:
     def fits_without(dropped: Set[int] | None) -> bool:
@@ -53,6 +53,8 @@ def _decisive(
         return fits(_without_rules(problem, dropped), relaxed, cluster) is True
 
     def never_fits(request: SearchRequest) -> bool:
+        if len(problem.requests) == 1 and not problem.rules:
+            return True
         claim = claims[request.claim]
         mine = next(one for one in claim.requests if one.alternatives[0].name == request.alternatives[0].name)
         alone = replace(problem, requests=(replace(request, claim=0),))
@@ -68,8 +70,12 @@ def _decisive(
         relaxed = _without_compatibility(cluster)
         compatible = replace(problem, ledgers=ledgers_of(relaxed.pools, cluster.allocated, cluster.features))
     if problem.rules or is_restricted:
-        # What does not fit without any of them does not fit without some: one search for most refusals.
-        fits_bare = fits(_without_rules(compatible, None), _without_constraints(claims, None), relaxed)
+        # What does not fit without any of them does not fit without some: one search for most refusals, and
+        # none if too few devices are free for one request.
+        is_short = any(_shortage(one.alternatives, compatible.ledgers) for one in problem.requests)
+        fits_bare = not is_short and fits(
+            _without_rules(compatible, None), _without_constraints(claims, None), relaxed
+        )
         if fits_bare is False:
             return tuple(_shortages(claims, problem, never_fits))
         if problem.rules and (fits_without(None) if is_restricted else fits_bare):
