@@ -134,7 +134,9 @@ def _rdma(vf: NicVf) -> Reason | None:
 
 
 def _netdev(vf: NicVf) -> Reason | None:
-    return why_not_netdev(vf.facts, vf.kernel_driver)
+    # IP over InfiniBand is an interface of the RDMA device, not of the function's driver.
+    is_of_rdma = vf.pf.link_type == "infiniband"
+    return why_not_netdev(vf.facts, vf.kernel_driver) or (_rdma(vf) if is_of_rdma else None)
 
 
 _OF_VF: Final[Mapping[VfMode, Callable[[NicVf], Reason | None]]] = {

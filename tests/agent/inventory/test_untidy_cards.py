@@ -7,7 +7,7 @@ import yaml
 
 from agent.hardware.nics.types import DriverBinding
 from agent.hardware.open import simulated_hardware
-from agent.hardware.simulated import SimulatedMachine
+from agent.hardware.simulated import SimulatedMachine, parse_fault
 from agent.hardware.simulated.library import parse_node
 from agent.hardware.types import Bdf
 from agent.inventory import describe
@@ -189,3 +189,16 @@ def test_the_port_of_a_vf_without_guids_is_no_fault_of_its_health(card):
     state = made.root / "sys/class/infiniband" / device.name / "ports/1/state"
     assert (state.read_text(), device.has_guid) == ("1: DOWN\n", False)
     assert reader.nic_vitals(Bdf("0000:21:00.1")).ports_down == ()
+
+
+@pytest.mark.parametrize(("link", "is_netdev"), [("infiniband", False), ("ethernet", True)])
+def test_an_interface_on_infiniband_is_one_of_the_rdma_device(card, inventory_of, link, is_netdev):
+    made = card(model="connectx-7", link=link, total_vfs=4)
+    made.inject(parse_fault("nic-0:no-rdma"))
+    made.set_vfs(Bdf("0000:21:00.0"), 1)
+
+    devices = describe(offered(inventory_of(made)), DRIVER).pool.devices
+
+    (vf,) = (one for one in devices if one.name == "nic-0000-21-00-0-vf-0")
+    said = {name: vf.attributes[qualified(f"{name}Capable", DRIVER)] for name in ("rdma", "netdev", "vfio")}
+    assert said == {"rdma": False, "netdev": is_netdev, "vfio": True}

@@ -27,8 +27,7 @@ from agent.hardware.types import Bdf
 from plugin.base.errors import PluginError
 from plugin.claim.states import State
 from plugin.kinds.mig_partition.claimed import ClaimedComputeInstance, ClaimedMigDevice
-from plugin.kinds.nic_vf.binding import RecordedBinding
-from plugin.kinds.nic_vf.claimed import ClaimedVf
+from plugin.kinds.nic_vf.claimed import ClaimedVf, RecordedBinding
 from plugin.kinds.rdma_nic import ClaimedRdmaNic
 from plugin.kinds.whole_gpus.shared_gpu import ClaimedGpuShare
 from plugin.telling.ports import NoObserver

@@ -23,7 +23,8 @@ from scheduler_core.model.claim import OpaqueConfig
 from scheduler_core.model.device import Device
 
 DRIVER = "tangram.dev"
-TROUBLES = ("no-rdma", "no-iommu", "shared-iommu", "fewer-vfs=1", "late-rdma=2")
+TROUBLES = ("no-rdma", "no-iommu", "shared-iommu", "fewer-vfs=1", "late-rdma=2", "no-zero-guid")
+LINKS = ("link: ethernet,", "link: infiniband,", "link: infiniband, guids: false,")
 NICS = {"a30x4": 2, "no-gpu": 2}
 MODES = ("rdma", "netdev", "vfio")
 CONFIGS: dict[str, dict[str, dict[str, str]]] = {
@@ -85,9 +86,14 @@ def nodes(draw: st.DrawFn) -> tuple[str, str, list[str], bool, bool]:
         text = text.replace(
             "link: ethernet,", "link: ethernet, default_route: true,", draw(st.integers(1, 2))
         )
+    text = text.replace("link: ethernet,", draw(st.sampled_from(LINKS)))
     faults = [fault for nic in range(NICS[name]) for fault in draw(troubled(nic))]
     faults += ["machine:no-vfio"] if draw(st.booleans()) else []
-    return name, text, faults, draw(st.booleans()), draw(st.booleans())
+    # A driver reads GUIDs when it takes the VF again: then RDMA devices are late again after the claim, which
+    # is no lasting change, and one that stops making them spoils the VF.
+    faults = [fault for fault in faults if "guids: false" not in text or "late-rdma" not in fault]
+    is_spoilt = any("no-rdma" in fault for fault in faults)
+    return name, text, faults, is_spoilt or draw(st.booleans()), draw(st.booleans())
 
 
 def disturb(bench: Any, faults: list[str], *, anew: bool, unbound: bool) -> None:
@@ -100,7 +106,7 @@ def disturb(bench: Any, faults: list[str], *, anew: bool, unbound: bool) -> None
             functions.set_vf_count(nic.bdf, 2)
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=45, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(node=nodes())
 def test_whatever_is_wrong_with_a_node_what_it_offers_can_be_prepared_and_changes_nothing_else(
     linked_bench_in: Callable[..., Any], node: tuple[str, str, list[str], bool, bool]
@@ -123,12 +129,17 @@ def test_whatever_is_wrong_with_a_node_what_it_offers_can_be_prepared_and_change
 
 
 def kept(found: NodeDevices, *, is_unbound: bool) -> dict[str, object]:
-    """What is offered, without what is not known of a VF alone while VFIO has it: whether it had RDMA, and
-    whether it had a driver where VFs get none.
+    """What is offered, without what is not known of a VF alone while VFIO has it: whether it had RDMA, which
+    an interface on InfiniBand needs, and whether it had a driver where VFs get none.
     """
-    hidden = {f"{DRIVER}/rdmaCapable"} | ({f"{DRIVER}/netdevCapable"} if is_unbound else set())
+
+    def hidden(device: Device) -> set[str]:
+        is_infiniband = device.attributes.get(f"{DRIVER}/linkType") == "infiniband"
+        unknown = {"rdmaCapable"} | ({"netdevCapable"} if is_unbound or is_infiniband else set())
+        return {f"{DRIVER}/{name}" for name in unknown}
+
     return {
-        device.name: {key: value for key, value in device.attributes.items() if key not in hidden}
+        device.name: {key: value for key, value in device.attributes.items() if key not in hidden(device)}
         for device in found.pool.devices
     }
 
