@@ -85,12 +85,14 @@ def _listed(reader: GpuReader, unreadable: list[Unreadable]) -> tuple[list[Gpu],
 
 
 def _believed(listed: Iterable[Gpu], unreadable: list[Unreadable]) -> list[Gpu]:
-    """Return the GPUs whose answers can be true. Of two with one address or one UUID the first one counts.
+    """Return the GPUs whose answers can be true. Of two with one address, UUID or minor the first one counts.
 
-    Every later call finds a GPU by its UUID, so that a second one of the same UUID can never be prepared.
+    Every later call finds a GPU by its UUID, so that a second one of the same UUID can never be prepared; and
+    a container that got the second one of the same minor number would use the device node of the first.
     """
     by_uuid: dict[GpuUuid, Gpu] = {}
     by_bdf: dict[Bdf, Gpu] = {}
+    by_minor: dict[int, Gpu] = {}
     for gpu in listed:
         if (twin := by_uuid.get(gpu.uuid)) is not None:
             why = f"it has the UUID {gpu.uuid} of the GPU at {twin.bdf}"
@@ -98,10 +100,12 @@ def _believed(listed: Iterable[Gpu], unreadable: list[Unreadable]) -> list[Gpu]:
             why = f"it has the PCI address of GPU {twin.index} ({twin.uuid})"
         elif gpu.minor < 0:
             why = f"its minor number is {gpu.minor}, so that it has no device node"
+        elif (twin := by_minor.get(gpu.minor)) is not None:
+            why = f"its minor number is {gpu.minor}, as that of the GPU at {twin.bdf}"
         elif gpu.memory_bytes is not None and gpu.memory_bytes <= 0:
             why = f"it has {gpu.memory_bytes} bytes of memory"
         else:
-            by_uuid[gpu.uuid] = by_bdf[gpu.bdf] = gpu
+            by_uuid[gpu.uuid] = by_bdf[gpu.bdf] = by_minor[gpu.minor] = gpu
             continue
         reason = f"the driver answers of the GPU at {gpu.bdf} that {why}; the operator checks the driver"
         hints = () if gpu.bdf in by_bdf else (gpu.bdf,)

@@ -92,9 +92,12 @@ def _why_no_partitions(entry: GpuEntry) -> Reason | None:
         return Reason(Cause.NO_MIG_PROFILE, f"{name}: the driver reports no MIG profile", remedy)
     # Drivers of series 535 were seen to report the profiles only while the mode is on.
     text = f"{name}: the driver reports no MIG profile while MIG mode is off"
+    if gpu.mig.pending:
+        text = f"{text}, and the change that turns it on waits for a reset"
+        return Reason(Cause.NO_MIG_PROFILE, text, "the operator resets the GPU")
     remedy = (
         f"the operator turns MIG mode on (nvidia-smi -i {gpu.bdf} -mig 1), or keeps it on: "
-        f"--gpu-modes {gpu_name(gpu.number)}=mig:on"
+        f"--gpu-modes {gpu.number}=mig:on"
     )
     return Reason(Cause.NO_MIG_PROFILE, text, remedy)
 

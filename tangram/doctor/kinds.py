@@ -107,7 +107,7 @@ GPU_NOT_IN_DRIVER: Final = Kind(
 DEVICE_UNREADABLE: Final = Kind(
     name="device-unreadable",
     title="A device cannot be read",
-    why="it is not offered, or only as it was when it could last be read",
+    why="it is not offered, or without what the finding names, or only as it was when it was last read",
     todo="see what the finding says; look for errors of the device in the kernel's log",
 )
 PLUGIN_NOT_RUNNING: Final = Kind(

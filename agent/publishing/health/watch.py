@@ -83,6 +83,8 @@ class HealthWatch:
                 self._trouble = ""
                 if heard.events:
                     ended.wait(_EVENTS_GAP_S)
+            except GivenUp:
+                return  # this program ends: events did not fail, and are not waited for again
             except HardwareError as error:
                 self._tell_trouble(error)
                 ended.wait(_RETRY_S)

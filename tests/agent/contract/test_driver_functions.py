@@ -180,6 +180,7 @@ def test_a_lost_gpu_is_called_dead_by_both(node) -> None:
     [
         ("uuid={first}", ["0000:{second_bdf}", "the UUID {first} of the GPU at 0000:{first_bdf}"]),
         ("minor=-1", ["0000:{second_bdf}", "its minor number is -1"]),
+        ("minor=0", ["0000:{second_bdf}", "its minor number is 0, as that of the GPU at 0000:{first_bdf}"]),
         ("memory-mib=0", ["0000:{second_bdf}", "0 bytes of memory"]),
     ],
 )

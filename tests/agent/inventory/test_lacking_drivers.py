@@ -10,6 +10,7 @@ from agent.hardware.open import simulated_hardware
 from agent.hardware.simulated import parse_fault
 from agent.inventory import describe, discover, offered
 from agent.inventory.modes import GpuModes, ModesOfGpu
+from agent.inventory.options.mode_option import read_gpu_modes
 from agent.inventory.withheld import Cause
 from agent.publishing.patience import LOOKS, Patience
 
@@ -101,9 +102,23 @@ def test_a_driver_that_reports_profiles_in_mig_mode_alone_says_what_to_do(machin
     assert {reason.cause for reason in reasons.values()} == {Cause.NO_MIG_PROFILE}
     assert "reports no MIG profile while MIG mode is off" in reasons["gpu-0-mig"].text
     assert "nvidia-smi -i 0000:1b:00.0 -mig 1" in reasons["gpu-0-mig"].remedy
-    assert "--gpu-modes gpu-0=mig:on" in reasons["gpu-0-mig"].remedy
+    advised = {name: reason.remedy.partition("--gpu-modes ")[2] for name, reason in reasons.items()}
+    assert all(read_gpu_modes([text]).of(int(name[4])).keeps_mig for name, text in advised.items())
     assert [name for name in devices.by_name if name.startswith("gpu-3-mig")]
     assert withheld(described(node, WHOLE)) == {}
+
+
+def test_a_gpu_whose_mig_mode_waits_for_a_reset_is_reset_and_not_turned_on_again(machine):
+    node = machine("a100x2")
+    node.inject(parse_fault("machine:profiles-need-mig"))
+    node.inject(parse_fault("gpu-0:in-use"))
+    node.gpus.set_mig_mode(node.node.cards[0].uuid, True)
+
+    reasons = withheld(described(node))
+
+    assert "the change that turns it on waits for a reset" in reasons["gpu-0-mig"].text
+    assert reasons["gpu-0-mig"].remedy == "the operator resets the GPU"
+    assert "-mig 1" in reasons["gpu-1-mig"].remedy
 
 
 def test_a_gpu_in_mig_mode_without_any_profile_says_so(machine):

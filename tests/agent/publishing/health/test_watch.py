@@ -107,6 +107,12 @@ def test_an_agent_that_ends_while_it_reads_blames_no_gpu(tmp_path):
     assert causes(site.kept.state) == set()
 
 
+def test_an_agent_that_ends_while_it_waits_for_events_reports_no_failure(tmp_path, caplog):
+    site = Site(tmp_path, GivenUp("wait for events", "this node", "the program ends"), GpuEvents())
+    site.hear()
+    assert caplog.text == ""
+
+
 class Storm(threading.Event):
     """Has something urgent during so many gaps between readings, and notes how long these are."""
 
