@@ -10,6 +10,7 @@ import os
 import pty
 import re
 import shutil
+import subprocess
 from collections import Counter
 from typing import Final, NoReturn
 
@@ -22,6 +23,7 @@ CLUSTER: Final = "a cluster: make test-cluster"
 CLUSTER_PROGRAMS: Final = "an API server, kubectl and Helm: make cluster-tools"
 NAMESPACES: Final = "network namespaces: as root, apt-get install iproute2 busybox-static"
 ROOT: Final = "root: sudo make test"
+PRIVILEGES: Final = "mounts and namespaces of their own: sudo make test, outside containers and chroots"
 DRIVER: Final = "an NVIDIA GPU: run them on a node that has one"
 UPSTREAM: Final = "upstream's allocator: sh hack/upstream-allocator/build.sh"
 TERMINAL: Final = "pseudo terminals: mount -t devpts devpts /dev/pts"
@@ -39,6 +41,15 @@ def fail_or_skip(need: str, reason: str = "") -> NoReturn:
     if os.environ.get("TANGRAM_REQUIRE_ALL") == "1":
         pytest.fail(f"TANGRAM_REQUIRE_ALL: {text}")
     pytest.skip(text)
+
+
+def may_unshare(*options: str) -> bool:
+    """Return whether a program may have namespaces of its own here. Root in a container often may not."""
+    command = ["unshare", *options, "true"]
+    try:
+        return subprocess.run(command, capture_output=True, check=False, timeout=30).returncode == 0
+    except FileNotFoundError:
+        return False
 
 
 def require_programs(*names: str) -> None:

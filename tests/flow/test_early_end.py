@@ -24,8 +24,8 @@ raise SystemExit(3)
 def test_process_one_of_a_container_ends_on_a_signal_that_comes_while_it_loads(
     program: str, tmp_path: Path
 ) -> None:
-    if subprocess.run(["unshare", "--pid", "--fork", "true"], capture_output=True, check=False).returncode:
-        pytest.skip(f"needs {needs.ROOT}")
+    if not needs.may_unshare("--pid", "--fork"):
+        needs.fail_or_skip(needs.PRIVILEGES)
     (tmp_path / "msgspec.py").write_text(SLOW)
     as_process_one = ["unshare", "--pid", "--fork", "--kill-child", sys.executable, "-m", program]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}

@@ -81,8 +81,9 @@ def mounting() -> Iterator[MpsProgram]:
         yield replace(plain, memory=MountedMemory())
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason=f"needs {needs.ROOT}")
 def test_a_daemon_has_the_memory_that_its_programs_get_and_not_the_hosts(mounting: MpsProgram) -> None:
+    if not needs.may_unshare("--mount", "--propagation", "private"):
+        needs.fail_or_skip(needs.PRIVILEGES)
     name = daemon_name("GPU-1")
     mounting.start_daemon(name, "GPU-1")
     folders = mounting.folders(name)

@@ -7,7 +7,6 @@ is tested. umockdev's sockets are unix sockets, which know neither the kernel's 
 from __future__ import annotations
 
 import ctypes
-import os
 import socket
 import struct
 from collections.abc import Callable
@@ -29,7 +28,7 @@ _UDEVD_HEADER: Final = struct.Struct("=8sI I I I I I I I")
 
 def why_not() -> str | None:
     """Return why no thread here can have a network namespace of its own, None where it can."""
-    return None if os.geteuid() == 0 else f"needs {needs.ROOT}"
+    return None if needs.may_unshare("--net") else f"needs {needs.PRIVILEGES}"
 
 
 def in_own_network(work: Callable[[Events], None]) -> None:
