@@ -26,6 +26,8 @@ class Cause(StrEnum):
     RECOVERY_NEEDED = "recovery-needed"
     NVLINK_DOWN = "nvlink-down"
     FABRIC_NOT_READY = "fabric-not-ready"
+    FABRIC_UNHEALTHY = "fabric-unhealthy"
+    FABRIC_DEGRADED = "fabric-degraded"
     SLOWDOWN = "slowdown"
     UNWATCHED = "unwatched"
     DRIVER_SILENT = "driver-silent"
@@ -168,6 +170,20 @@ TABLE: Final[Mapping[Cause, Row]] = MappingProxyType(
             heals=Heals.RECOVERY,
             meaning="it has not joined its NVLink fabric",
             remedy="the operator looks at the fabric manager; at boot it takes a minute",
+        ),
+        Cause.FABRIC_UNHEALTHY: Row(
+            severity=Severity.NO_NEW_PODS,
+            scope=Scope.NVLINK,
+            heals=Heals.RECOVERY,
+            meaning="the driver reports a fault of its NVLink fabric",
+            remedy="the operator checks the fabric manager and the NVSwitches; a recovery needs nothing",
+        ),
+        Cause.FABRIC_DEGRADED: Row(
+            severity=Severity.NOTE,
+            scope=Scope.NVLINK,
+            heals=Heals.RECOVERY,
+            meaning="its NVLink fabric has less than the full bandwidth",
+            remedy="the operator checks the NVLinks and the fabric manager",
         ),
         Cause.SLOWDOWN: Row(
             severity=Severity.NOTE,

@@ -12,7 +12,16 @@ from agent.hardware.types import Bdf, GpuUuid
 from agent.health.causes import TABLE, Cause, Heals
 from agent.health.state import Facts, GpuMemory, GpuReading, Key, NoAnswer, Trouble
 
-_JOINED = (FabricState.COMPLETED, FabricState.NOT_SUPPORTED)
+_OF_FABRIC = {
+    Cause.FABRIC_NOT_READY: (FabricState.NOT_STARTED, FabricState.IN_PROGRESS, FabricState.FAILED),
+    Cause.FABRIC_UNHEALTHY: (
+        FabricState.MISCONFIGURED,
+        FabricState.ROUTE_UNHEALTHY,
+        FabricState.ROUTE_RECOVERY,
+        FabricState.ACCESS_TIMEOUT_RECOVERY,
+    ),
+    Cause.FABRIC_DEGRADED: (FabricState.DEGRADED_BANDWIDTH,),
+}
 
 
 class Levels:
@@ -137,10 +146,8 @@ def _read_links(work: Levels, gpu: GpuUuid, memory: GpuMemory, reading: GpuReadi
         detail = ", ".join(str(link) for link in failed)
         work.level(gpu, Cause.NVLINK_DOWN, is_so=bool(failed), detail=detail)
     if reading.has_links and vitals.fabric is not None:
-        is_joined = vitals.fabric in _JOINED
-        work.level(
-            gpu, Cause.FABRIC_NOT_READY, is_so=not is_joined, detail="" if is_joined else str(vitals.fabric)
-        )
+        for cause, states in _OF_FABRIC.items():
+            work.level(gpu, cause, is_so=vitals.fabric in states, detail=str(vitals.fabric))
 
 
 def _or(said: bool | None, before: bool) -> bool:

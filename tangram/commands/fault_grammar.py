@@ -14,7 +14,7 @@ A FAULT is one of
   gpu-MINOR:nvlink-down=LINK       the NVLink is not active, until a reset or reboot
   gpu-MINOR:slowdown=REASON        the hardware runs slowly
   gpu-MINOR:recovery=ACTION        the driver says what the GPU needs, until a reset or reboot
-  gpu-MINOR:fabric=STATE           how far the GPU has come in joining its fabric, until then
+  gpu-MINOR:fabric=STATE           how far the GPU has joined its fabric, or what is wrong there
   gpu-MINOR:uuid=UUID              the driver answers this, whatever is true
   gpu-MINOR:minor=NUMBER           the same, such as -1
   gpu-MINOR:memory-mib=COUNT       the same, such as 0
@@ -48,7 +48,8 @@ or an event, which the driver raises once, and which is not listed:
 REASON   hardware-thermal, hardware-power-brake, software-thermal
 ACTION   gpu-reset, node-reboot, drain-p2p, drain-and-reset, recover-imex-domain,
          bus-reset, system-reboot, other
-STATE    not-supported, not-started, in-progress, failed
+STATE    not-supported, not-started, in-progress, failed, misconfigured,
+         route-unhealthy, route-recovery, access-timeout-recovery, degraded-bandwidth
 TARGET   gpu-MINOR, nic-NUMBER (NICs count from 0 by address), or machine for all
          (the only target of versions, wait-events, read-links and calls of the fabric
          manager)

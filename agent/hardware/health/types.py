@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from agent.hardware.types import Bdf, GpuUuid
 
@@ -82,13 +83,32 @@ class Recovery(StrEnum):
 
 
 class FabricState(StrEnum):
-    """How far a GPU has come in joining its NVLink fabric. Source: nvml.h, ``NVML_GPU_FABRIC_STATE_*``."""
+    """How far a GPU has come in joining its NVLink fabric, and what is wrong once it has joined.
+
+    Source: nvml.h, ``NVML_GPU_FABRIC_STATE_*`` and ``NVML_GPU_FABRIC_HEALTH_MASK_*``; of several conditions
+    the one that stands first below is reported. Drivers before 550 report no condition.
+    """
 
     NOT_SUPPORTED = "not-supported"
     NOT_STARTED = "not-started"
     IN_PROGRESS = "in-progress"
     COMPLETED = "completed"
     FAILED = "failed"
+    MISCONFIGURED = "misconfigured"
+    ROUTE_UNHEALTHY = "route-unhealthy"
+    ROUTE_RECOVERY = "route-recovery"
+    ACCESS_TIMEOUT_RECOVERY = "access-timeout-recovery"
+    DEGRADED_BANDWIDTH = "degraded-bandwidth"
+
+
+FABRIC_CONDITIONS: Final = (
+    FabricState.MISCONFIGURED,
+    FabricState.ROUTE_UNHEALTHY,
+    FabricState.ROUTE_RECOVERY,
+    FabricState.ACCESS_TIMEOUT_RECOVERY,
+    FabricState.DEGRADED_BANDWIDTH,
+)
+"""What the health mask can report, the worst first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from typing import Any, Final
 import pynvml
 
 from agent.hardware.errors import OF_THE_GPU, HardwareError
-from agent.hardware.health.types import FabricState, GpuVitals, Recovery, Slowdown
+from agent.hardware.health.types import FABRIC_CONDITIONS, FabricState, GpuVitals, Recovery, Slowdown
 from agent.hardware.nvml.calls import call
 from agent.hardware.types import GpuUuid
 
@@ -28,6 +28,15 @@ _FABRIC_STATES: Final = {
     pynvml.NVML_GPU_FABRIC_STATE_IN_PROGRESS: FabricState.IN_PROGRESS,
     pynvml.NVML_GPU_FABRIC_STATE_COMPLETED: FabricState.COMPLETED,
 }
+_MASK: Final = "NVML_GPU_FABRIC_HEALTH_MASK_"
+_CONDITIONS: Final = {
+    FabricState.MISCONFIGURED: "INCORRECT_CONFIGURATION",
+    FabricState.ROUTE_UNHEALTHY: "ROUTE_UNHEALTHY",
+    FabricState.ROUTE_RECOVERY: "ROUTE_RECOVERY",
+    FabricState.ACCESS_TIMEOUT_RECOVERY: "ACCESS_TIMEOUT_RECOVERY",
+    FabricState.DEGRADED_BANDWIDTH: "DEGRADED_BW",
+}
+"""The parts of the health mask. In each, 0 means that the driver does not report it."""
 _RECOVERIES: Final = {
     pynvml.NVML_GPU_RECOVERY_ACTION_NONE: Recovery.NONE,
     pynvml.NVML_GPU_RECOVERY_ACTION_GPU_RESET: Recovery.RESET,
@@ -95,15 +104,32 @@ def _links(device: Any, subject: str) -> tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def _fabric(device: Any, subject: str) -> FabricState | None:
-    """Return the state of the fabric; joining it has failed where it ended with another code than success."""
+    """Return the state of the fabric, and of a GPU that has joined it what is wrong there.
+
+    Joining has failed if it ended with another code than success.
+    """
     info = pynvml.c_nvmlGpuFabricInfoV_t()
     if _told("fabric", subject, pynvml.nvmlDeviceGetGpuFabricInfoV, device, byref(info)) is None:
         info = pynvml.c_nvmlGpuFabricInfo_t()  # drivers before 550 have the first form alone
         if _told("fabric", subject, pynvml.nvmlDeviceGetGpuFabricInfo, device, byref(info)) is None:
             return None
     state = _FABRIC_STATES.get(info.state)
-    has_failed = state is FabricState.COMPLETED and info.status != pynvml.NVML_SUCCESS
-    return FabricState.FAILED if has_failed else state
+    if state is not FabricState.COMPLETED:
+        return state
+    if info.status != pynvml.NVML_SUCCESS:
+        return FabricState.FAILED
+    mask = getattr(info, "healthMask", 0)  # the first form has none
+    return next((condition for condition in FABRIC_CONDITIONS if _is_set(mask, condition)), state)
+
+
+def _is_set(mask: int, condition: FabricState) -> bool:
+    """Whether the health mask reports a condition of the fabric."""
+    name = _CONDITIONS[condition]
+    shift, width = (getattr(pynvml, f"{_MASK}{part}_{name}") for part in ("SHIFT", "WIDTH"))
+    value = mask >> shift & width
+    if condition is FabricState.MISCONFIGURED:  # each higher number is another mistake
+        return bool(value > pynvml.NVML_GPU_FABRIC_HEALTH_MASK_INCORRECT_CONFIGURATION_NONE)
+    return bool(value == getattr(pynvml, f"{_MASK}{name}_TRUE"))
 
 
 def _recovery(device: Any, subject: str) -> Recovery | None:

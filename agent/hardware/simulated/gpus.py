@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 from agent.hardware.asked import unreadable
 from agent.hardware.driver.nvml_rules import has_longer_process_records, newest_form
 from agent.hardware.errors import HardwareError, InvalidArgument, NotSupported
-from agent.hardware.health.types import GpuVitals
+from agent.hardware.health.types import FABRIC_CONDITIONS, FabricState, GpuVitals
 from agent.hardware.simulated import rules
 from agent.hardware.simulated.calls import Calls
 from agent.hardware.simulated.devices import Card
@@ -150,14 +150,20 @@ class SimulatedGpus:
         """Return how a GPU is now."""
         with self.calls.of_gpu(Call.VITALS, gpu, "read the vitals") as (card, state):
             vitals = vitals_of(card, faults_of(state))
+
+            def in_newest_form() -> GpuVitals:
+                self._ask(state, card, NvmlFunction.FABRIC_V, "read fabric")
+                return vitals
+
+            def in_first_form() -> GpuVitals:
+                self._ask(state, card, NvmlFunction.FABRIC, "read fabric")
+                has_health = vitals.fabric in FABRIC_CONDITIONS  # the first form has no health mask
+                return replace(vitals, fabric=FabricState.COMPLETED) if has_health else vitals
+
             try:
-                newest_form(
-                    lambda: self._ask(state, card, NvmlFunction.FABRIC_V, "read fabric"),
-                    lambda: self._ask(state, card, NvmlFunction.FABRIC, "read fabric"),
-                )
+                return newest_form(in_newest_form, in_first_form)
             except HardwareError:
                 return replace(vitals, fabric=None)
-            return vitals
 
     def set_mig_mode(self, gpu: GpuUuid, enabled: bool) -> ModeChange:
         """Request the mode and return whether it took effect or is pending. Raises: NotSupported, InUse.

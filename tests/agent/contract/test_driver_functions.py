@@ -11,7 +11,7 @@ from fake_nvml import FakeLibrary
 
 from agent.hardware.driver.nvml_rules import has_longer_process_records
 from agent.hardware.errors import HardwareFault, NoPermission, NotSupported
-from agent.hardware.health.types import FabricState
+from agent.hardware.health.types import FABRIC_CONDITIONS, FabricState
 from agent.hardware.nvml import Nvml
 from agent.hardware.open import simulated_hardware
 from agent.hardware.ports import Gpus
@@ -119,6 +119,13 @@ def test_the_fabric_is_asked_for_in_its_first_form(node, state, code) -> None:
     node.inject(f"gpu-0:fabric={state}", f"machine:nvmlDeviceGetGpuFabricInfoV:{code}")
 
     assert [node.gpus.vitals(uuid).fabric for uuid in node.uuids[:2]] == [state, FabricState.COMPLETED]
+
+
+@pytest.mark.parametrize("state", FABRIC_CONDITIONS)
+def test_a_driver_without_the_newest_form_reports_no_condition_of_the_fabric(node, state) -> None:
+    node.inject(f"gpu-0:fabric={state}", "machine:nvmlDeviceGetGpuFabricInfoV:function-not-found")
+
+    assert node.gpus.vitals(node.uuids[0]).fabric is FabricState.COMPLETED
 
 
 def test_without_either_form_the_fabric_is_unknown(node) -> None:

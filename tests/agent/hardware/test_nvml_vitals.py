@@ -118,5 +118,26 @@ def test_a_fabric_state_that_nobody_knows_is_none_and_an_unknown_recovery_is_oth
     assert found.fabric is None
 
 
+@pytest.mark.parametrize(
+    ("mask", "state"),
+    [
+        (0, FabricState.COMPLETED),  # a driver that reports no health of the fabric
+        (0x1AA, FabricState.COMPLETED),
+        (0x1A9, FabricState.DEGRADED_BANDWIDTH),
+        (0x199, FabricState.ROUTE_UNHEALTHY),  # and degraded bandwidth: the worse one is reported
+        (0x49A, FabricState.MISCONFIGURED),
+        (0x21AA, FabricState.COMPLETED),  # no partition is assigned, which is no fault
+    ],
+)
+def test_a_joined_gpu_reports_the_worst_condition_of_its_fabric(read, machine, mask, state) -> None:
+    machine.clear_faults()
+
+    def answer(_, info) -> int:
+        info._obj.state, info._obj.healthMask = pynvml.NVML_GPU_FABRIC_STATE_COMPLETED, mask
+        return pynvml.NVML_SUCCESS
+
+    assert read(nvmlDeviceGetGpuFabricInfoV=answer).fabric is state
+
+
 def test_joining_the_fabric_failed_where_it_ended_with_another_code_than_success(read) -> None:
     assert read().fabric is FabricState.FAILED

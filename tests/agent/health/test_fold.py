@@ -192,6 +192,9 @@ def test_a_boot_ends_all_but_what_the_operator_must_replace() -> None:
         (well(recovery=Recovery.OTHER), Cause.RECOVERY_NEEDED),
         (well(links_active=(0,), links_down=(1,)), Cause.NVLINK_DOWN),
         (well(fabric=FabricState.IN_PROGRESS), Cause.FABRIC_NOT_READY),
+        (well(fabric=FabricState.ROUTE_UNHEALTHY), Cause.FABRIC_UNHEALTHY),
+        (well(fabric=FabricState.MISCONFIGURED), Cause.FABRIC_UNHEALTHY),
+        (well(fabric=FabricState.DEGRADED_BANDWIDTH), Cause.FABRIC_DEGRADED),
         (well(slowdowns=frozenset({Slowdown.HARDWARE_THERMAL})), Cause.SLOWDOWN),
         (NoAnswer("the driver hangs"), Cause.DRIVER_SILENT),
         (NoAnswer("no such GPU", is_unknown=True), Cause.NOT_IN_DRIVER),
@@ -203,6 +206,12 @@ def test_a_reading_says_what_is_wrong(reading: GpuReading | NoAnswer, cause: Cau
     assert causes(state) == {cause}
     assert read(state, reading, at_s=1.0) is state
     assert causes(read(state, well(), at_s=1e6)) == set()
+
+
+@pytest.mark.parametrize("fabric", FabricState)
+def test_each_state_of_the_fabric_but_two_is_one_cause(fabric: FabricState) -> None:
+    is_well = fabric in (FabricState.COMPLETED, FabricState.NOT_SUPPORTED)
+    assert len(causes(read(start(), well(fabric=fabric)))) == (not is_well)
 
 
 def test_links_that_were_never_active_are_not_down() -> None:

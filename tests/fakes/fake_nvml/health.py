@@ -36,6 +36,14 @@ FABRIC_STATES = {
     FabricState.COMPLETED: pynvml.NVML_GPU_FABRIC_STATE_COMPLETED,
     FabricState.FAILED: pynvml.NVML_GPU_FABRIC_STATE_COMPLETED,
 }
+HEALTHY_FABRIC = 0x1AA  # nvml.h: four conditions of two bits, which are 2 if false, and 1 for no mistake
+FABRIC_MASKS = {
+    FabricState.DEGRADED_BANDWIDTH: 0x1A9,
+    FabricState.ROUTE_RECOVERY: 0x1A6,
+    FabricState.ROUTE_UNHEALTHY: 0x19A,
+    FabricState.ACCESS_TIMEOUT_RECOVERY: 0x16A,
+    FabricState.MISCONFIGURED: 0x5AA,
+}
 RECOVERIES = {
     Recovery.NONE: pynvml.NVML_GPU_RECOVERY_ACTION_NONE,
     Recovery.RESET: pynvml.NVML_GPU_RECOVERY_ACTION_GPU_RESET,
@@ -97,15 +105,13 @@ class Health(Boards):
     def nvmlDeviceGetGpuFabricInfoV(self, device, info):
         if info._obj.version != pynvml.nvmlGpuFabricInfo_v2:
             raise Refused(pynvml.NVML_ERROR_ARGUMENT_VERSION_MISMATCH)
-        state = supported(self._vitals(device).fabric)
-        info._obj.state = FABRIC_STATES[state]
-        info._obj.status = pynvml.NVML_ERROR_UNKNOWN if state is FabricState.FAILED else pynvml.NVML_SUCCESS
+        state = self._vitals(device).fabric
+        fill_fabric(info._obj, state)
+        info._obj.healthMask = FABRIC_MASKS.get(state, HEALTHY_FABRIC)
 
     @c_function
     def nvmlDeviceGetGpuFabricInfo(self, device, info):
-        state = supported(self._vitals(device).fabric)
-        info._obj.state = FABRIC_STATES[state]
-        info._obj.status = pynvml.NVML_ERROR_UNKNOWN if state is FabricState.FAILED else pynvml.NVML_SUCCESS
+        fill_fabric(info._obj, self._vitals(device).fabric)
 
     @c_function
     def nvmlDeviceGetFieldValues(self, device, count, values):
@@ -193,6 +199,11 @@ class Health(Boards):
     def _machine(self) -> SimulatedGpus:
         assert isinstance(self.gpus, SimulatedGpus), "only simulated machines raise events"
         return self.gpus
+
+
+def fill_fabric(info: Any, state: FabricState | None) -> None:
+    info.state = FABRIC_STATES.get(supported(state), pynvml.NVML_GPU_FABRIC_STATE_COMPLETED)
+    info.status = pynvml.NVML_ERROR_UNKNOWN if state is FabricState.FAILED else pynvml.NVML_SUCCESS
 
 
 def supported(value: Any) -> Any:

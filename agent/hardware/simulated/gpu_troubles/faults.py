@@ -29,7 +29,7 @@ class GpuTroubleKind(StrEnum):
     RECOVERY = "recovery"
     """The driver says that the GPU needs this, until a reset or reboot."""
     FABRIC = "fabric"
-    """The GPU has come so far in joining its fabric, until a reset or reboot."""
+    """The GPU has come so far in joining its fabric, or has this fault there, until a reset or reboot."""
 
 
 WORDS: Final[dict[GpuTroubleKind, tuple[str, ...]]] = {

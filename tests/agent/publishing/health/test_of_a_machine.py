@@ -166,6 +166,7 @@ def test_the_status_tells_no_cause_of_a_machine_that_is_well(site):
         ("gpu-1:recovery=gpu-reset", "recovery-needed"),
         ("gpu-1:nvlink-down=3", "nvlink-down"),
         ("gpu-1:fabric=in-progress", "fabric-not-ready"),
+        ("gpu-1:fabric=route-unhealthy", "fabric-unhealthy"),
         ("gpu-1:ecc=2", "uncorrectable-ecc"),
     ],
 )
@@ -180,7 +181,15 @@ def test_each_fault_taints_its_gpu_until_the_gpu_is_reset(site, fault, cause):
     assert site.tainted() == {}
 
 
-@pytest.mark.parametrize("fault", ["gpu-1:xid=31", "gpu-1:xid=13:gi=7", "gpu-1:slowdown=hardware-thermal"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "gpu-1:xid=31",
+        "gpu-1:xid=13:gi=7",
+        "gpu-1:slowdown=hardware-thermal",
+        "gpu-1:fabric=degraded-bandwidth",
+    ],
+)
 def test_an_error_of_a_program_and_a_slow_gpu_taint_nothing(site, fault):
     site.inject(fault)
     assert site.kept.state.troubles
