@@ -188,7 +188,7 @@ def test_a_member_that_asks_for_a_class_that_nobody_made_is_named() -> None:
     put(world, [(True, "half", 1, "10"), (True, "nothing", 1, "10")], 2)
     assert devices(world, 2) == {}
     assert "only 1 of them fit; m1: " in world.told("m0")
-    assert "there is no ResourceClass of this name" in world.told("m0")
+    assert "no ResourceClass has this name" in world.told("m0")
 
 
 def test_a_member_whose_claim_is_for_other_drivers_loses_its_gate_with_the_others() -> None:
