@@ -203,7 +203,10 @@ def test_the_example_with_resource_classes_waits_for_huge_pages_and_runs_without
     here.pod(whole)
     here.pod(without)
 
-    assert "request class-hugepages-1gig matches no device: " in here.waits("train")
+    assert (
+        "ResourceClass hugepages-1gig: Kind huge-pages: in a cluster pods get devices of kinds"
+        in here.waits("train")
+    )
     assert len([name for name in here.sees("without") if re.fullmatch(r"/dev/nvidia\d", name)]) == 2
 
     def requested() -> list[int]:
