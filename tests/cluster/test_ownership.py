@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from agent_support import COMPOSITES
 from cluster_support import eventually
+from crd_support import installed_definition
 from launcher.client import ClusterControl
 from owned_node import MARK, OwnedNode, schedulable
 from pages.blocks import blocks_of
@@ -55,11 +56,11 @@ def test_kube_scheduler_allocates_no_device_of_an_owned_node_and_binds_pods_that
 
 
 def test_of_a_node_with_composite_slices_alone_kube_scheduler_allocates_nothing_and_binds_what_has_devices(
-    node: OwnedNode,
+    api: KubeApi, node: OwnedNode
 ) -> None:
     """It needs no taints of ResourceSlices, so it is the same on every server."""
     node.label(CONTROLLER)
-    with node.site.agent("--composite-only"):
+    with installed_definition(api), node.site.agent("--composite-only"):
         eventually(lambda: node.site.slices(COMPOSITES), "composite slices", FIRST_S)
         assert node.site.slices() == []
         assert all(
