@@ -54,7 +54,7 @@ def documents(name: str, text: str, progress: Progress | None = None) -> Iterato
     for one in built:
         document = Document(f"{name}:{one.line}", one.content)
         if one.values > MAX_VALUES:  # perhaps
-            refuse_unbounded(document)
+            refuse_unbounded(document, MAX_VALUES)
         yield document
 
 
@@ -67,7 +67,7 @@ def _of_any_yaml(name: str, text: str, progress: Progress | None) -> Iterator[Do
         return
     try:
         for document in full.documents(name, text):
-            refuse_unbounded(document)
+            refuse_unbounded(document, MAX_VALUES)
             yield document
     except RecursionError:
         raise NotReadable(name, TOO_DEEP) from None
@@ -77,7 +77,8 @@ def json_document(name: str, text: str) -> Document:
     """Return the one document of a JSON text, whatever its name ends in. Raises: NotReadable."""
     try:
         (document,) = _json(name, text)
-        refuse_unbounded(document)
+        # Nothing unfolds here, so there are no more values than characters.
+        refuse_unbounded(document, max(MAX_VALUES, len(text)))
     except RecursionError:
         raise NotReadable(name, TOO_DEEP) from None
     return document
@@ -101,17 +102,17 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def refuse_unbounded(document: Document) -> None:
+def refuse_unbounded(document: Document, most: int) -> None:
     """Refuse what JSON cannot say, and unbounded work: deep nesting, aliases that unfold without end.
 
-    Raises: NotReadable.
+    Shape: ``most`` is how many values it may have. Raises: NotReadable.
     """
     open_values, count = [(document.content, 0)], 0
     while open_values:
         value, depth = open_values.pop()
         count += 1
-        if depth > MAX_DEPTH or count + len(open_values) > MAX_VALUES:
-            limit = f"{MAX_DEPTH} levels" if depth > MAX_DEPTH else f"{MAX_VALUES} values"
+        if depth > MAX_DEPTH or count + len(open_values) > most:
+            limit = f"{MAX_DEPTH} levels" if depth > MAX_DEPTH else f"{most} values"
             raise NotReadable(document.place, f"is nested or repeated beyond {limit}")
         if isinstance(value, Mapping):
             for key in value:

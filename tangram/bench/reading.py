@@ -37,7 +37,8 @@ def read_inputs(path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
                 place = f"{name}: input {number}"
                 if not isinstance(value, dict):
                     raise BadInput(f"{place}: must be an object, found {type(value).__name__}")
-                documents.refuse_unbounded(Document(place, value))
+                # JSON unfolds nothing: an input has no more values than characters.
+                documents.refuse_unbounded(Document(place, value), MAX_BYTES)
                 yield place, value
     except OSError as error:
         raise BadInput(f"{name}: cannot be read: {error.strerror or error}") from error

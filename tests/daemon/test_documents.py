@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.document import MAX_BYTES, NotReadable
-from daemon.documents import _without_duplicates, decode, documents, read_bytes
+from daemon.document import MAX_BYTES, MAX_VALUES, NotReadable
+from daemon.documents import _without_duplicates, decode, documents, json_document, read_bytes
 
 TEN = ", ".join
 ALIASES = "\n".join(
@@ -168,3 +168,9 @@ def test_a_pipe_is_read_to_its_end_however_its_writer_takes_turns() -> None:
 
 def test_a_file_without_end_is_read_to_the_limit() -> None:
     assert len(read_bytes(Path("/dev/zero"))) == MAX_BYTES + 1
+
+
+def test_json_has_as_many_values_as_its_text_says() -> None:
+    text = f"[{'0,' * MAX_VALUES}0]"
+
+    assert len(json_document("slices.json", text).content) == MAX_VALUES + 1
