@@ -24,7 +24,7 @@ def awaited(context: Context, functions: Sequence[Bdf]) -> Mapping[Bdf, Devices]
     found = made(context, functions)
     for function, devices in found.items():
         if not all(device.has_guid for device in devices):
-            reason = "its node or port GUID is zero since it was set up: somebody else made it anew"
+            reason = "its node or port GUID is zero again: another program recreated or reset the VF"
             raise NotReady("use for RDMA", f"PCI function {function}", reason, "delete the pod and the claim")
     return found
 

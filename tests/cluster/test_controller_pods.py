@@ -204,7 +204,7 @@ def test_the_example_with_resource_classes_waits_for_huge_pages_and_runs_without
     here.pod(without)
 
     assert (
-        "ResourceClass hugepages-1gig: Kind huge-pages: in a cluster pods get devices of kinds"
+        "ResourceClass hugepages-1gig: Kind huge-pages: Tangram publishes no such devices; pods get "
         in here.waits("train")
     )
     assert len([name for name in here.sees("without") if re.fullmatch(r"/dev/nvidia\d", name)]) == 2

@@ -43,7 +43,10 @@ def site(world: World) -> Site:
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        (class_object("Kind", "huge-pages"), "ResourceClass huge: Kind huge-pages: in a cluster pods get"),
+        (
+            class_object("Kind", "huge-pages"),
+            "ResourceClass huge: Kind huge-pages: Tangram publishes no such devices",
+        ),
         (
             class_object("Kind"),
             "ResourceClass huge: spec.resourceSelector[0].matchExpressions[0].values: []: ",

@@ -83,7 +83,7 @@ class Recovery(StrEnum):
 
 
 class FabricState(StrEnum):
-    """How far a GPU has come in joining its NVLink fabric, and what is wrong once it has joined.
+    """The state of a GPU's NVLink fabric registration, or its worst health condition once it has joined.
 
     Source: nvml.h, ``NVML_GPU_FABRIC_STATE_*`` and ``NVML_GPU_FABRIC_HEALTH_MASK_*``; of several conditions
     the one that stands first below is reported. Drivers before 550 report no condition.

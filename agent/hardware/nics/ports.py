@@ -142,7 +142,7 @@ class FunctionWriter(Protocol):
         ...
 
     def restart(self, bdf: Bdf, original: DriverBinding) -> None:
-        """Take a function from its driver, then restore it: the driver reads anew what the PF set for it.
+        """Unbind a function from its driver, then restore it: the driver reads again what the PF set for it.
 
         Its devices and interfaces are other ones afterwards. Raises: as above.
         """

@@ -35,7 +35,7 @@ class VfReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TakenAddresses:
-    """What has a MAC or a GUID on this node, as far as the host's namespace tells it.
+    """Finds which function or interface of this node has a MAC or a GUID, as seen from the host's namespace.
 
     An interface that is in a pod is seen by what its PF set for it; what a pod gave it by itself is not.
     """

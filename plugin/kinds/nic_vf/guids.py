@@ -1,4 +1,4 @@
-"""The GUIDs of a claim's InfiniBand VF: which it gets if it has none, and that its driver reads them.
+"""Chooses GUIDs for a claim's InfiniBand VF that has none, and restarts its driver so that it reads them.
 
 Its PF sets them like any setting; the VF's driver reads them when it starts. Takes claimed VFs; the machine
 changes. The caller holds the NIC's lock.
@@ -43,7 +43,7 @@ def decided(nics: Nics, device: Vf) -> Vf:
 
 
 def _missing_guid(nics: Nics, device: ClaimedVf) -> str | None:
-    """Return the GUID for a VF that has none, None for one that has, or is not InfiniBand's.
+    """Return the GUID to set on an InfiniBand VF that has none; None if it has one or is not InfiniBand.
 
     A GUID that the PF has for it already, and that its driver has not read yet, is used.
     """

@@ -1,5 +1,5 @@
-"""What may be a mistake in a class: kinds that no pod can get, values that compare with no device's, and
-selectors that select no device.
+"""What may be a mistake in a class: kinds that no pod can get, values that cannot be compared with those of
+any device, and selectors that select no device.
 
 Takes classes and the properties of devices; returns sentences. A class that selects nothing is not wrong: the
 devices may be published later.
@@ -94,8 +94,8 @@ def _kind_demands(selector: Selector) -> list[ValueRequirement]:
 def _kind_text(kinds: Sequence[str]) -> str:
     served = ", ".join(row.kind for row in KINDS)
     return (
-        f"Kind {' or '.join(dict.fromkeys(kinds))}: in a cluster pods get devices of kinds {served} only; "
-        "huge pages and other resources of a node are requested in the pod's own resources, as hugepages-1Gi"
+        f"Kind {' or '.join(dict.fromkeys(kinds))}: Tangram publishes no such devices; pods get {served}. "
+        "Huge pages and other node resources are requested in the container's resources, as hugepages-1Gi"
     )
 
 
@@ -107,9 +107,9 @@ def _incomparable(requirement: ValueRequirement, devices: Devices) -> Iterator[s
         comparable = (_is_comparable(one, wanted, requirement.operator) for one in present.values())
         if present and not any(comparable):
             values = _listed([f"{name} ({_reading(value)})" for name, value in present.items()])
-            yield f"{text!r} is {_reading(wanted)}, which compares with no device's {key}; present: {values}"
+            yield f"{text!r} is {_reading(wanted)} and cannot be compared with {key} of any device: {values}"
         elif not present and names_versions(key) and wanted.version is None:
-            yield f"{text!r} is {_reading(wanted)}, and {key} is compared as a version, such as 535 or 12.4"
+            yield f"{text!r} is {_reading(wanted)}, but {key} is compared as a version, such as 535 or 12.4"
 
 
 def _is_comparable(present: Value, wanted: Value, operator: ValueOperator) -> bool:
@@ -122,7 +122,7 @@ def _reading(value: Value) -> str:
         return "an amount" if value.version is None else "a number"
     if value.version is not None:
         return "a version"
-    return "a text" if value.text else "no single value"
+    return "text" if value.text else "no single value"
 
 
 def _unmet(requirement: ValueRequirement, devices: Devices) -> str:

@@ -27,7 +27,7 @@ from scheduler_core.publishing.plan import generation_of
 
 @dataclass(frozen=True, slots=True)
 class TriedPool:
-    """A MultiNodePool and what would become of it.
+    """A MultiNodePool and the slices that the controller would publish for it.
 
     Shape: ``slices`` are those that its pool would have; ``problem`` says why they are not what the object
            says, or cannot be allocated yet, None if neither; it ``is_waiting`` if only for nodes and claims;
@@ -66,7 +66,7 @@ def tried_pools(
     pools: Mapping[PoolId, Pool],
     claims: Sequence[AllocatedClaim],
 ) -> tuple[TriedPool, ...]:
-    """Return what would become of each object, were they applied in this order.
+    """Return what the controller would publish for each object if they were applied in this order.
 
     Shape: ``stored`` are the v1 slices of pools that no node owns, ``pools`` all others.
     """

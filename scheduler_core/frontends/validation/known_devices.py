@@ -100,7 +100,7 @@ class KnownDevices:
 
     @cached_property
     def _has_pools_of_nodes(self) -> bool:
-        """Whether the slices say what nodes have; devices of several nodes say nothing about those of one."""
+        """Whether slices of single nodes are given: multi-node pools say nothing about a node's devices."""
         return any(not pool.id.name.startswith(MULTI_NODE) for pool in self.pools)
 
     @cached_property

@@ -305,7 +305,7 @@ def test_a_class_of_kinds_that_nothing_publishes_names_them_and_what_to_do(kind)
     status, reason, message = allocatable(found, "listed")
 
     assert (status, reason) == ("False", "KindNotPublished")
-    assert message.startswith(f"Kind {kind}: in a cluster pods get devices of kinds nvidia-gpu, ")
+    assert message.startswith(f"Kind {kind}: Tangram publishes no such devices; pods get nvidia-gpu, ")
     assert "hugepages-1Gi" in message
 
 

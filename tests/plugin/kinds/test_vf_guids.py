@@ -1,4 +1,4 @@
-"""An InfiniBand VF without GUIDs gets some with a claim, its driver reads them; then all is as before."""
+"""An InfiniBand VF without GUIDs gets them when it is prepared, and loses them when it is unprepared."""
 
 from __future__ import annotations
 

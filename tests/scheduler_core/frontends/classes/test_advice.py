@@ -31,39 +31,38 @@ def said(resource_class, *devices):
         (
             ("driverVersion", "Gt", "30G"),
             f"{AT}.values",
-            "'30G' is an amount, which compares with no device's driverVersion; present: 560.35.03 (a "
+            "'30G' is an amount and cannot be compared with driverVersion of any device: 560.35.03 (a "
             "version)",
         ),
         (
             ("driverVersion", "Eq", "latest"),
             f"{AT}.values",
-            "'latest' is a text, which compares with no device's driverVersion; present: 560.35.03 (a "
-            "version)",
+            "'latest' is text and cannot be compared with driverVersion of any device: 560.35.03 (a version)",
         ),
         (
             ("memory", "Lt", "1.2.3"),
             f"{AT}.values",
-            "'1.2.3' is a version, which compares with no device's memory; present: 40Gi (an amount)",
+            "'1.2.3' is a version and cannot be compared with memory of any device: 40Gi (an amount)",
         ),
         (
             ("speed", "GtEq", "40G"),
             f"{AT}.values",
-            "'40G' is an amount, which compares with no device's speed; present: 100GBPS (an amount)",
+            "'40G' is an amount and cannot be compared with speed of any device: 100GBPS (an amount)",
         ),
         (
             ("model", "NotIn", "100"),
             f"{AT}.values",
-            "'100' is a number, which compares with no device's model; present: A100 (a text)",
+            "'100' is a number and cannot be compared with model of any device: A100 (text)",
         ),
         (
             ("tags", "Eq", "x"),
             f"{AT}.values",
-            "'x' is a text, which compares with no device's tags; present: a list (no single value)",
+            "'x' is text and cannot be compared with tags of any device: a list (no single value)",
         ),
         (
             ("cudaVersion", "Gt", "30G"),
             f"{AT}.values",
-            "'30G' is an amount, and cudaVersion is compared as a version, such as 535 or 12.4",
+            "'30G' is an amount, but cudaVersion is compared as a version, such as 535 or 12.4",
         ),
         (("modell", "Eq", "A100"), AT, "no device has modell; similar: model"),
         (("model", "Eq", "H100"), AT, "no device has model Eq H100; present: A100"),
@@ -133,7 +132,11 @@ def test_only_a_class_all_of_whose_selectors_demand_other_kinds_is_served_to_no_
 ):
     reason = why_unserved(class_of("c", *selectors))
 
-    assert (reason is None) if kinds is None else reason.startswith(f"Kind {kinds}: in a cluster pods get")
+    assert (
+        (reason is None)
+        if kinds is None
+        else reason.startswith(f"Kind {kinds}: Tangram publishes no such devices")
+    )
 
 
 def test_a_kind_that_nothing_publishes_is_named_even_if_listed_devices_have_it(class_of):
